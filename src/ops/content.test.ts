@@ -6,7 +6,7 @@ import { KubeError } from '../kube/client.ts'
 import { labels } from '../kube/labels.ts'
 import { withOwnership } from '../labs/render.ts'
 import { contentMaker, gravest, placeOf } from './content.ts'
-import type { Known, LabContext } from './lab-steps.ts'
+import type { LabContext, LabKnown } from './lab-steps.ts'
 import { ObjectRefused } from './steps.ts'
 import { FakeCluster, fakeContext, names, namespaceObject } from './testing/cluster.ts'
 import { ObjectServer } from './testing/objects.ts'
@@ -25,7 +25,7 @@ function making(objects: readonly KubeObject[] = planned) {
   const server = new ObjectServer()
   server.put(namespaceObject())
   const passed: string[] = []
-  const known: Known = { namespaceUid, podUid: undefined, doubt: false }
+  const known: LabKnown = { namespaceUid, podUid: undefined, doubt: false }
   let isLost = false
   const { context } = fakeContext(new FakeCluster(), { known, kube: server.kube })
   const call = () => {

@@ -5,7 +5,7 @@ import type { KubeObject, LabPlan } from '../base/domain.ts'
 import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { KubeError } from '../kube/client.ts'
 import { createSteps } from './create.ts'
-import type { Known } from './lab-steps.ts'
+import type { LabKnown } from './lab-steps.ts'
 import { FakeCluster, fakeContext, namespaceObject, podObject } from './testing/cluster.ts'
 
 /** Operation 7 creates its pod while one exists already: with this op, owned by the namespace with this UID. */
@@ -24,7 +24,7 @@ function meeting(op: number, ownerUid: string, namespaceUid = 'uid-of-nublado-ad
   return { cluster, known, run: () => makePod(cluster, known, create) }
 }
 
-function makePod(cluster: FakeCluster, known: Known, create: () => Promise<KubeObject>) {
+function makePod(cluster: FakeCluster, known: LabKnown, create: () => Promise<KubeObject>) {
   const plan = { objects: [podObject() as KubeObject] } as unknown as LabPlan
   const { context } = fakeContext(cluster, { known, plan, kube: { ...cluster.kube, create } as typeof cluster.kube })
   return createSteps(plan)
@@ -83,7 +83,7 @@ describe('createSteps, when a quota refuses the pod,', () => {
   function refused(message: string, real: FakeCluster['real']) {
     const cluster = new FakeCluster()
     cluster.real = { namespace: namespaceObject(), ...real }
-    const known: Known = { namespaceUid: 'uid-of-nublado-ada', podUid: undefined, doubt: false }
+    const known: LabKnown = { namespaceUid: 'uid-of-nublado-ada', podUid: undefined, doubt: false }
     const create = async () => {
       throw new KubeError(403, 'Forbidden', message)
     }
@@ -120,7 +120,7 @@ describe('createSteps, when a quota refuses the pod,', () => {
 /** Operation 7 waits for its pod. */
 function awaiting() {
   const cluster = new FakeCluster()
-  const known: Known = { namespaceUid: 'uid-of-nublado-ada', podUid: 'uid-of-nb-ada', doubt: false }
+  const known: LabKnown = { namespaceUid: 'uid-of-nublado-ada', podUid: 'uid-of-nb-ada', doubt: false }
   const plan = { objects: [podObject() as KubeObject] } as unknown as LabPlan
   const { context, reported, clock } = fakeContext(cluster, { known, plan })
   const show = (status: object) => {

@@ -7,7 +7,7 @@ import type { ClusterClient, ClusterView } from './cluster.ts'
 import { createSteps } from './create.ts'
 import { cleanSteps, deleteSteps } from './delete.ts'
 import type { Claimed, Kind, Limits, StepList, Words, Work } from './kind.ts'
-import type { Graces, Known, LabContext, LabShape, LabStep } from './lab-steps.ts'
+import type { LabContext, LabGraces, LabKnown, LabShape, LabStep } from './lab-steps.ts'
 import { refusalGraceMs } from './phase.ts'
 import { podObstacles } from './removal.ts'
 import type { StepContext } from './steps.ts'
@@ -15,7 +15,7 @@ import { boundAt, type Trust } from './trust.ts'
 import { findWhole } from './whole.ts'
 
 /** Milliseconds; from the configuration. */
-export interface OperationTimes extends Graces {
+export interface OperationTimes extends LabGraces {
   readonly spawnMs: number
   readonly deleteMs: number
 }
@@ -56,7 +56,7 @@ function limitsOf({ times: { spawnMs, deleteMs }, maxAttempts, longestRequestMs 
 }
 
 class LabWork implements Work<LabShape> {
-  readonly known: Known
+  readonly known: LabKnown
   readonly #options: LabKindOptions
   readonly #claimed: Claimed<LabShape>
   readonly #names: LabNames
@@ -82,7 +82,7 @@ class LabWork implements Work<LabShape> {
     return list === 'delete' ? deleteSteps : cleanSteps
   }
 
-  context(common: StepContext<LabShape['plan'], Known>, at: (name: string) => LabContext): LabContext {
+  context(common: StepContext<LabShape['plan'], LabKnown>, at: (name: string) => LabContext): LabContext {
     const { trust, kube, view, times, compare } = this.#options
     return {
       ...common,

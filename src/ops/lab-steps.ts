@@ -2,20 +2,20 @@
 import { notNeeded } from '../base/clock.ts'
 import type { LabPlan } from '../base/domain.ts'
 import type { LabNames } from '../labs/names.ts'
-import type { LabRecord, RecordFields } from '../store/records.ts'
+import type { LabFields, LabRecord } from '../store/records.ts'
 import type { ClusterClient, ClusterView } from './cluster.ts'
 import type { Step, StepContext, StepResult } from './steps.ts'
 import type { Trust } from './trust.ts'
 
 /** Milliseconds; from the configuration. */
-export interface Graces {
+export interface LabGraces {
   readonly noRoomMs: number
   readonly registryMs: number
   readonly unknownMs: number
 }
 
 /** What an operation knows of its objects. Steps add to it, and the record keeps it. */
-export interface Known {
+export interface LabKnown {
   namespaceUid: string | undefined
   podUid: string | undefined
   /** The watches' cache was found wrong: from here on steps ask the API server. */
@@ -24,7 +24,7 @@ export interface Known {
   readable?: { readonly namespaceUid: string; readonly bound: Promise<void> } | undefined
 }
 
-export interface LabContext extends StepContext<LabPlan, Known> {
+export interface LabContext extends StepContext<LabPlan, LabKnown> {
   readonly user: string
   readonly trust: Trust
   /** The highest trusted op now, by Redis' clock at the claim and the time since then. */
@@ -32,7 +32,7 @@ export interface LabContext extends StepContext<LabPlan, Known> {
   readonly names: LabNames
   readonly kube: ClusterClient
   readonly view: ClusterView
-  readonly graces: Graces
+  readonly graces: LabGraces
   /** UIDs of objects of this namespace whose DELETED event was seen since the claim. */
   readonly gone: ReadonlySet<string>
   /** Requests a compare: the cluster shows that Redis has lost writes. */
@@ -44,14 +44,14 @@ export interface LabContext extends StepContext<LabPlan, Known> {
 /** The types of labs. */
 export interface LabShape {
   readonly record: LabRecord
-  readonly fields: RecordFields
+  readonly fields: LabFields
   readonly plan: LabPlan
-  readonly known: Known
+  readonly known: LabKnown
   readonly context: LabContext
 }
 
 export type LabStep = Step<LabShape>
-export type LabResult = StepResult<RecordFields>
+export type LabResult = StepResult<LabFields>
 
 /**
  * Waits until `look` finds something. It looks again at every change of the user's namespace and, at the latest, after

@@ -3,7 +3,15 @@ import { RetryLater } from '../base/errors.ts'
 import type { Arg, Args, Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
 import { counterAhead } from './operations.ts'
-import { encodeEvents, encodeFields, type LabRecord, type NewEvent, parseRecord, type RecordFields } from './records.ts'
+import {
+  encodeEvents,
+  encodeFields,
+  type LabFields,
+  type LabRecord,
+  labForm,
+  type NewEvent,
+  parseRecord,
+} from './records.ts'
 
 export interface Mark {
   /** Identifies the compare in `settle` and `end`. */
@@ -34,7 +42,7 @@ export interface Settlement {
   readonly op: number
   /** The highest op in the cluster. */
   readonly highestOp: number
-  readonly fields: RecordFields
+  readonly fields: LabFields
   readonly events: readonly NewEvent[]
   /** Last events of an operation that this overrules. */
   readonly lost: readonly NewEvent[]
@@ -141,7 +149,7 @@ export class CompareStore {
         settlement.outcome,
         settlement.op,
         settlement.highestOp,
-        encodeFields(settlement.fields),
+        encodeFields(settlement.fields, labForm.names),
         encodeEvents(settlement.events),
         encodeEvents(settlement.lost),
         settlement.timeoutMs,

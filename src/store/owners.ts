@@ -10,25 +10,23 @@ import { type Note, noteGraceMs } from './notes.ts'
 import {
   encodeEvents,
   encodeFields,
-  type LabRecord,
   type NewEvent,
   type OperationFields,
   type OperationRecord,
   pairs,
-  type RecordFields,
   type RecordForm,
 } from './records.ts'
 import type { SealingKeys } from './sealing.ts'
 
 /** Identifies a writer: its operation, and the lease's value. */
 export interface Ownership {
-  /** Of the subject. */
+  /** The subject's name. */
   readonly name: string
   readonly op: number
   readonly token: string
 }
 
-export interface Claim<R extends OperationRecord = LabRecord> {
+export interface Claim<R extends OperationRecord = OperationRecord> {
   readonly record: R
   /** Time until the operation's deadline, by Redis' clock; negative when it has passed. */
   readonly remainingMs: number
@@ -87,7 +85,7 @@ export interface OwnerStoreOptions<R extends OperationRecord, F extends Operatio
   readonly onComparing?: () => void
 }
 
-export class OwnerStore<R extends OperationRecord = LabRecord, F extends OperationFields = RecordFields> {
+export class OwnerStore<R extends OperationRecord = OperationRecord, F extends OperationFields = OperationFields> {
   readonly #connection: Connection
   readonly #keys: Keys
   readonly #family: Family

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { LabView } from '../base/domain.ts'
-import { encodeEvents, encodeFields, parseEvent, parseRecord, type RecordFields, readView } from './records.ts'
+import { encodeEvents, encodeFields, type LabFields, labForm, parseEvent, parseRecord, readView } from './records.ts'
 
 const resources = { cpu: 1, memory: 2 ** 30 }
 const view: LabView = {
@@ -81,16 +81,16 @@ describe('encodeFields', () => {
     const fields = {
       ...{ step: 'start', attempts: 3, progress: 55, namespaceUid: 'ns-uid', podUid: 'pod-uid', podPresent: true },
       ...{ failing: 'why', view },
-    } satisfies RecordFields
-    const written: string[] = JSON.parse(encodeFields(fields))
+    } satisfies LabFields
+    const written: string[] = JSON.parse(encodeFields(fields, labForm.names))
     expect(written.every(each => typeof each === 'string')).toBe(true)
     expect(parseRecord(['op', '1', ...written], 'ada')).toMatchObject(fields)
-    expect(encodeFields({ acting: false, podPresent: false })).toBe('["acting","0","pod","0"]')
-    expect(encodeFields({})).toBe('[]')
+    expect(encodeFields({ acting: false, podPresent: false }, labForm.names)).toBe('["acting","0","pod","0"]')
+    expect(encodeFields({}, {})).toBe('[]')
   })
 
   test.each(['op', 'token', 'active', 'seq', 'epoch', 'status', 'deadline', 'plan'])('refuses the field %s', field => {
-    expect(() => encodeFields({ [field]: '1' })).toThrow(`no step may set the field ${field}`)
+    expect(() => encodeFields({ [field]: '1' }, {})).toThrow(`no step may set the field ${field}`)
     expect(() => encodeFields({ mine: '1' }, { mine: field })).toThrow(`no step may set the field ${field}`)
   })
 
@@ -99,7 +99,7 @@ describe('encodeFields', () => {
     words => {
       const [[type, data]] = JSON.parse(encodeEvents([['error', words]]))
       expect([type, data]).toEqual(['error', words.toWellFormed()])
-      expect(JSON.parse(encodeFields({ failing: words }))).toEqual(['failing', words.toWellFormed()])
+      expect(JSON.parse(encodeFields({ failing: words }, {}))).toEqual(['failing', words.toWellFormed()])
     },
   )
 })

@@ -121,7 +121,7 @@ export interface OperationFields {
 }
 
 /** Fields of a lab's record that an owner or a compare may set. */
-export interface RecordFields extends OperationFields {
+export interface LabFields extends OperationFields {
   readonly namespaceUid?: string
   readonly podUid?: string
   readonly podPresent?: boolean
@@ -140,7 +140,7 @@ export interface RecordForm<R extends OperationRecord, F extends OperationFields
 }
 
 /** The records of labs. */
-export const labForm: RecordForm<LabRecord, RecordFields> = {
+export const labForm: RecordForm<LabRecord, LabFields> = {
   parse: (fields, user) => ({
     ...parseOperation(fields),
     view: readView(fields.get('view'), user),
@@ -175,7 +175,7 @@ const guarded = new Set([
  * @param names of fields that have another name in Redis
  * @throws if a field is one that only scripts write
  */
-export function encodeFields(fields: object, names: Readonly<Partial<Record<string, string>>> = labForm.names): string {
+export function encodeFields(fields: object, names: Readonly<Partial<Record<string, string>>>): string {
   const encode = (value: unknown) =>
     typeof value === 'boolean'
       ? value

@@ -12,7 +12,7 @@ import { Sealer } from '../../store/sealing.ts'
 import { silentLogger } from '../../telemetry/log.ts'
 import { noTracing } from '../../telemetry/tracing.ts'
 import type { Change, ClusterClient, ClusterView } from '../cluster.ts'
-import type { Known, LabContext } from '../lab-steps.ts'
+import type { LabContext, LabKnown } from '../lab-steps.ts'
 import type { Call } from '../steps.ts'
 import { boundAt, Trust } from '../trust.ts'
 
@@ -118,7 +118,7 @@ export function fakeContext(cluster: FakeCluster, more: Partial<LabContext> = {}
   const clock = new ManualClock()
   const reported: NewEvent[] = []
   const compares = { count: 0 }
-  const known: Known = { namespaceUid: undefined, podUid: undefined, doubt: false }
+  const known: LabKnown = { namespaceUid: undefined, podUid: undefined, doubt: false }
   const context: LabContext = {
     ...{
       name: user,

@@ -5,7 +5,7 @@ import { Slots } from '../../base/slots.ts'
 import { KubeError } from '../../kube/client.ts'
 import type { Lease } from '../../leases/leases.ts'
 import type { Claim } from '../../store/owners.ts'
-import { type LabRecord, type NewEvent, type RecordFields, readView } from '../../store/records.ts'
+import { type LabFields, type LabRecord, type NewEvent, readView } from '../../store/records.ts'
 import { createLogger } from '../../telemetry/log.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
 import { noTracing } from '../../telemetry/tracing.ts'
@@ -34,19 +34,23 @@ export const recordOf = (more: Partial<LabRecord> = {}): LabRecord => ({
 })
 
 /** A run on a cluster that holds only the user's namespace. `earlier`: the stream's events so far. */
-export function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, earlier: readonly NewEvent[] = []) {
+export function makeRun(
+  more: Partial<LabRecord>,
+  claim: Partial<Claim<LabRecord>> = {},
+  earlier: readonly NewEvent[] = [],
+) {
   const cluster = new FakeCluster()
   cluster.real = { namespace: namespaceObject() }
   cluster.show()
   const clock = new ManualClock()
   const room = new Slots(places)
-  const written: { events: readonly NewEvent[]; fields: RecordFields; outcome?: string }[] = []
+  const written: { events: readonly NewEvent[]; fields: LabFields; outcome?: string }[] = []
   const calls: string[] = []
   const owners = {
-    commit: async (_: unknown, __: number, events: readonly NewEvent[], fields: RecordFields) => {
+    commit: async (_: unknown, __: number, events: readonly NewEvent[], fields: LabFields) => {
       written.push({ events, fields })
     },
-    finish: async (_: unknown, __: number, events: readonly NewEvent[], outcome: string, fields: RecordFields) => {
+    finish: async (_: unknown, __: number, events: readonly NewEvent[], outcome: string, fields: LabFields) => {
       written.push({ events, fields, outcome })
     },
     release: async () => void calls.push('release'),
@@ -75,7 +79,7 @@ export function makeRun(more: Partial<LabRecord>, claim: Partial<Claim> = {}, ea
     ...{ log, metrics, tracing: noTracing, audit },
   } as unknown as RunOptions<LabShape>
   room.tryEnter()
-  const full: Claim = { record: recordOf(more), remainingMs: 60_000, nowMs: redisMs, foundOp: 0, ...claim }
+  const full: Claim<LabRecord> = { record: recordOf(more), remainingMs: 60_000, nowMs: redisMs, foundOp: 0, ...claim }
   const owned = new Owned(options, full, lease, 1)
   const run = new OperationRun(owned)
   const host = new OwnedHost(owned)

@@ -8,7 +8,7 @@ import type { Args, Connection } from '../../../src/store/connection.ts'
 import { Keys } from '../../../src/store/keys.ts'
 import { LabStore } from '../../../src/store/labs.ts'
 import { OwnerStore, type Ownership } from '../../../src/store/owners.ts'
-import { labForm, parseRecord } from '../../../src/store/records.ts'
+import { type LabFields, type LabRecord, labForm, parseRecord } from '../../../src/store/records.ts'
 import { callCommand, defineCommands } from '../../../src/store/scripts.ts'
 import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { creation, deletion, eventsMs, holdMs, ownRedis, Store, sealing, tombstoneMs } from '../../kit/store/store.ts'
@@ -25,7 +25,7 @@ const identity = 'this-redis'
 class Scripts {
   readonly keys: Keys
   readonly #redis: Redis
-  readonly #owners: OwnerStore
+  readonly #owners: OwnerStore<LabRecord, LabFields>
   readonly #labs: LabStore
 
   constructor(redis: Redis, run: number) {

@@ -15,7 +15,7 @@ import { Connection } from '../../../src/store/connection.ts'
 import { Keys } from '../../../src/store/keys.ts'
 import { LabStore } from '../../../src/store/labs.ts'
 import { type Claim, OwnerStore, type Ownership } from '../../../src/store/owners.ts'
-import { labForm, type NewEvent } from '../../../src/store/records.ts'
+import { type LabFields, type LabRecord, labForm, type NewEvent } from '../../../src/store/records.ts'
 import type { SealingKeys } from '../../../src/store/sealing.ts'
 import { TaskStore } from '../../../src/store/tasks.ts'
 import { testBed } from '../testbed.ts'
@@ -73,7 +73,7 @@ export class Store {
   readonly connection: Connection
   readonly keys: Keys
   readonly labs: LabStore
-  readonly owners: OwnerStore
+  readonly owners: OwnerStore<LabRecord, LabFields>
   readonly tasks: TaskStore
   /** Notified when an answer says that the data must first be compared. */
   readonly comparing = new Listeners()
@@ -147,7 +147,7 @@ export class Store {
   }
 
   /** Takes the user's lease and claims the operation, as an engine does. */
-  async own(user: string, token = `token-${randomUUID()}`): Promise<{ claim: Claim; by: Ownership }> {
+  async own(user: string, token = `token-${randomUUID()}`): Promise<{ claim: Claim<LabRecord>; by: Ownership }> {
     await this.hold(user, token)
     const claim = await this.owners.claim(user, token, ttlMs)
     if (!claim) throw new Error(`nothing of ${user}'s to own`)
