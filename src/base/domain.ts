@@ -1,26 +1,28 @@
 /**
  * The terms of the domain, as types that every room shares. No logic and no I/O.
  *
- * - **lab**: a user's JupyterLab, at most one per user; `pending`, `running`, `terminating` or `failed`.
- * - **operation**: one creation or one deletion of one lab, from acceptance to its last event; at most one per user.
- * - **op**: an operation's number, drawn at acceptance, never used twice, rising for each user. It names the operation
- *   in Redis, in the ids of its events, in the labels of its objects and in logs.
+ * - **lab**: a user's JupyterLab, at most one per user. Labs are one kind of **subjects** (`base/subject.ts`).
+ * - **operation**: one creation or one deletion of one subject, from acceptance to its last event; at most one per subject.
+ *   The subject is `pending`, `running`, `terminating` or `failed`.
+ * - **op**: an operation's number, drawn at acceptance, never used twice by any kind, rising for each subject. It names the
+ *   operation in Redis, in the ids of its events, in the labels of its objects and in logs.
  * - **plan**: everything that a creation needs, frozen at acceptance and sealed. A replica that resumes reads nothing
  *   else.
- * - **record**: the state of a user's lab and of its latest operation in Redis.
- * - **view**: the part of a record that a client may see, secrets masked; also kept as an annotation of the namespace,
- *   from which a lab can be rebuilt.
- * - **lease**: a user's lock; its holder owns the operation. Its random value is the **token** of the owner's writes.
+ * - **record**: the state of a subject and of its latest operation in Redis.
+ * - **view**: the part of a record that a client may see, secrets masked. That of a lab is also an annotation of its
+ *   namespace, from which the lab can be rebuilt.
+ * - **lease**: the lock of a subject; its holder owns the operation. Its random value is the **token** of the owner's writes.
  * - **whole**: a lab is whole if its pod, owned by exactly its namespace, has a container that ever started.
  */
 
+/** The status of a subject of any kind. */
 export type LabStatus = 'pending' | 'running' | 'terminating' | 'failed'
 export type OperationKind = 'create' | 'delete'
 
-/** Event types of a lab's stream (SQR-066, "GET …/events"). */
+/** Event types of the stream of a lab (SQR-066, "GET …/events"), and of any other subject. */
 export type EventType = 'complete' | 'error' | 'failed' | 'info' | 'progress'
 
-/** One event. `id` is `<op>-<seq>`. It is absent only when the event's stream was lost. */
+/** One event of an operation of any kind. `id` is `<op>-<seq>`. It is absent only when the event's stream was lost. */
 export interface LabEvent {
   readonly id?: string
   readonly event: EventType

@@ -38,8 +38,8 @@ export type Ring =
 
 /**
  * Reads an entry of the bell. `fields`: its names and values in turns.
- * @returns undefined for rings of a later release, with an unknown `what`. A listener skips kinds of subjects that are not
- *   its own
+ * @returns undefined for rings of a later release, with an unknown `what`. The engine and the monitor skip kinds of subjects that
+ *   are not their own
  */
 export function parseRing(fields: readonly string[]): Ring | undefined {
   const what = valueIn(fields, 'what') as keyof typeof whats

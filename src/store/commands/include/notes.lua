@@ -1,4 +1,5 @@
--- note(audit, op, kind, result, by, after_ms): leaves a note of a line for the audit log; after `after_ms` other replicas
+-- note(audit, op, kind, result, by, after_ms): leaves a note of a line for the audit log, of labs only: `kind` is that of the
+-- operation, and no kind of subjects is named; after `after_ms` other replicas
 -- may write the line. Leaves nothing if `by` is empty. All notes expire a week after the last one, since a release without
 -- an audit log never removes them. Needs `time`.
 local function note(audit, op, kind, result, by, after_ms)
