@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Fenced, RetryLater } from '../base/errors.ts'
 import { Slots } from '../base/slots.ts'
-import { EpochAhead, Unreadable } from '../store/owners.ts'
+import { EpochAhead, Unreadable } from '../store/claims.ts'
 import { makeEngine, op } from './testing/engine.ts'
 import { settled } from './testing/run.ts'
 

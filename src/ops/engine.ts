@@ -32,14 +32,15 @@ import { logUnexpected } from '../base/log.ts'
 import type { Slots } from '../base/slots.ts'
 import type { Lease, Leases } from '../leases/leases.ts'
 import type { Bell } from '../store/bell.ts'
-import { type Claim, EpochAhead, type OwnerStore, Unreadable } from '../store/owners.ts'
+import type { Claim } from '../store/claims.ts'
+import type { OwnerStore } from '../store/owners.ts'
 import type { OperationFields, OperationRecord } from '../store/records.ts'
-import type { Ring } from '../store/rings.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { Rarely } from '../telemetry/rarely.ts'
 import type { Acceptance } from './acceptance.ts'
 import { Beats } from './beats.ts'
+import { Claiming } from './claiming.ts'
+import { Hearing } from './hearing.ts'
 import { Modes } from './modes.ts'
 import { takeAll } from './taking.ts'
 
@@ -69,22 +70,10 @@ export interface EngineOptions<R extends OperationRecord, F extends OperationFie
   readonly scanIntervalMs: number
 }
 
-/** Random delay before a look for a released operation, so that fewer lease attempts fail. */
-const releasedDelayMs = 15
-/**
- * The same for an accepted one. The replica that accepted it looks when no crowd has followed, after 40 ms; the first events of
- * its owner are heard within the bell's pause of 50 ms, and then nobody else looks.
- */
-const acceptedDelayMs = { least: 100, most: 130 }
 /** Operations requested beyond the free slots, since other replicas take some of them. */
 const lookBeyond = 8
 /** How long an operation that could not be taken is skipped, unless a ring announces that it can be. */
 const refusedMs = 1_000
-
-const aheadWords = {
-  trouble: 'operations cannot be claimed, since no epoch can be drawn',
-  over: 'epochs can be drawn again',
-}
 
 export class Engine<R extends OperationRecord = OperationRecord, F extends OperationFields = OperationFields> {
   readonly #options: EngineOptions<R, F>
@@ -96,25 +85,29 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
   readonly #beats: Beats
   /** Subjects whose operation could not be taken, and until when they are skipped. */
   readonly #refused = new Map<string, number>()
-  readonly #ahead: Rarely
+  readonly #claiming: Claiming<R, F>
+  readonly #hearing: Hearing
   readonly #closed = new AbortController()
   readonly #modes = new Modes()
   #wake = new AbortController()
-  /** A ring was heard and the engine will wake for it: further rings until then need no other wake. */
-  #ringing = false
-  /** Subjects whose operation was accepted and has no owner yet, by the rings. */
-  readonly #unclaimed = new Set<string>()
-  /** The engine will wake if any of these is still without an owner. */
-  #expecting = false
   #loop: Promise<void> | undefined
-  #offBell = () => {}
   readonly #onFree = () => this.#on('freed')
 
   constructor(options: EngineOptions<R, F>) {
     this.#options = options
-    const { kind, clock, log } = options
+    const { kind, bell, clock } = options
     this.#beats = new Beats(options)
-    this.#ahead = new Rarely({ clock, log, ...aheadWords, fields: { subjectKind: kind } })
+    this.#claiming = new Claiming(options)
+    this.#hearing = new Hearing({
+      kind,
+      bell,
+      clock,
+      closed: this.#closed.signal,
+      onTakeable: name => void (name === undefined ? this.#refused.clear() : this.#refused.delete(name)),
+      onAccepted: this.#hearAccepted.bind(this),
+      isRun: name => this.#runs.has(name),
+      wake: () => this.wake(),
+    })
   }
 
   /** The number of operations that this replica owns. */
@@ -124,7 +117,7 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
 
   start(): void {
     this.#options.room.onFree(this.#onFree)
-    this.#offBell = this.#options.bell.on(ring => this.#hear(ring))
+    this.#hearing.start()
     this.#loop = this.#lookForever()
   }
 
@@ -135,7 +128,7 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
 
   /** Takes no more operations, and hands over those it owns. Resolves when it owns none. */
   async drain(): Promise<void> {
-    this.#offBell()
+    this.#hearing.stop()
     this.#closed.abort()
     this.#on('drained')
     await this.#loop
@@ -149,56 +142,12 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
     if (mode === 'heard' || mode === 'closed') this.#wake.abort(notNeeded)
   }
 
-  #hear(ring: Ring): void {
-    if (ring.subject && ring.subject.kind !== this.#options.kind) return
-    if (ring.subject === undefined) {
-      this.#refused.clear()
-      this.#wakeSoon()
-    } else if (ring.what === 'accepted') {
-      this.#hearAccepted(ring.subject.name, ring.op ?? 0)
-    } else if (ring.what === 'released') {
-      this.#refused.delete(ring.subject.name)
-      this.#wakeSoon()
-    } else {
-      // Whoever writes events, or an end, owns the operation.
-      this.#unclaimed.delete(ring.subject.name)
-    }
-  }
-
   #hearAccepted(name: string, op: number): void {
     this.#options.acceptance.announce()
     this.#options.leases.superseded(name, op)
     this.#refused.delete(name)
     const run = this.#runs.get(name)
     if (run && op > run.op) this.#followed.add(name)
-    if (!run) this.#expectClaim(name)
-  }
-
-  #wakeSoon(): void {
-    if (this.#ringing) return
-    this.#ringing = true
-    this.#in(releasedDelayMs * Math.random(), () => {
-      this.#ringing = false
-      this.wake()
-    })
-  }
-
-  #expectClaim(name: string): void {
-    this.#unclaimed.add(name)
-    if (this.#expecting) return
-    this.#expecting = true
-    const { least, most } = acceptedDelayMs
-    this.#in(least + (most - least) * Math.random(), () => {
-      this.#expecting = false
-      // The replica that accepted an operation has usually taken it by now.
-      const isUnclaimed = [...this.#unclaimed].some(name => !this.#runs.has(name))
-      this.#unclaimed.clear()
-      if (isUnclaimed) this.wake()
-    })
-  }
-
-  #in(ms: number, work: () => void): void {
-    this.#options.clock.sleep(ms, this.#closed.signal).then(work, () => {})
   }
 
   async #lookForever(): Promise<void> {
@@ -251,7 +200,7 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
     const { leases, room, clock, metrics } = this.#options
     const taken = await leases.acquire(name).catch(() => undefined)
     if (taken) await failpoint(`${this.#options.kind}.claim.before-act`, name)
-    const claim = taken && (await this.#claim(name, taken.token))
+    const claim = taken && (await this.#claiming.claim(name, taken.token))
     if (!taken || !claim) {
       // The lease is taken, or a compare holds this operation: retrying at once would spin.
       this.#refused.set(name, clock.monotonicMs() + refusedMs)
@@ -273,25 +222,6 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
     })
     this.#ended.add(ended)
     return true
-  }
-
-  /** Claims the operation of a subject whose lease was taken; null, without the lease, if that is not possible now. */
-  async #claim(name: string, token: string): Promise<Claim<R> | null> {
-    const { owners, leases, ttlMs, log } = this.#options
-    try {
-      const claim = await owners.claim(name, token, ttlMs)
-      if (claim) {
-        this.#ahead.worked()
-        return claim
-      }
-    } catch (error) {
-      if (error instanceof EpochAhead) this.#ahead.failed(error.message)
-      logUnexpected(log, error, 'an operation cannot be claimed')
-      // Given back, this claim would be rung to all replicas, which would fail in the same way at once. So it expires.
-      if (error instanceof Unreadable) return null
-    }
-    await leases.giveBack(name, token)
-    return null
   }
 
   /** @returns undefined if the kind cannot run it: its lease is left to expire, so that the next owner does not hit it at once */

@@ -5,7 +5,8 @@
  */
 import type { OperationKind } from '../base/domain.ts'
 import type { KubeError } from '../kube/client.ts'
-import type { Claim, Outcome } from '../store/owners.ts'
+import type { Claim } from '../store/claims.ts'
+import type { Outcome } from '../store/owners.ts'
 import type { RecordForm } from '../store/records.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Span } from '../telemetry/tracing.ts'

@@ -1,5 +1,6 @@
 /** Arguments and answers of the two scripts that accept an operation. */
 import type { LabStatus } from '../base/domain.ts'
+import { isSubjectName, labKind } from '../base/subject.ts'
 import type { NewEvent } from './records.ts'
 
 /** The request that an operation comes from, for the logs and traces of its owner. */
@@ -71,4 +72,12 @@ export function readSuperseded([op, acceptedAt, requestId, traceparent, by]: rea
     traceparent: text(traceparent),
     by: text(by),
   }
+}
+
+/** @throws if a kind accepts what only labs may have. Names of users are checked where callers are identified. */
+export function requireOf(kind: string, { name, by }: Pick<Creation, 'name' | 'by'>): void {
+  if (kind === labKind) return
+  if (!isSubjectName(name)) throw new Error(`not a name for a subject: ${JSON.stringify(`${kind}:${name}`)}`)
+  // A note does not name the kind: any replica would write a line about the lab of this name.
+  if (by !== undefined && by !== '') throw new Error(`operations on ${kind} leave no notes for the audit log`)
 }

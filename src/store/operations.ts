@@ -2,9 +2,16 @@
 import { createHash } from 'node:crypto'
 import type { LabEvent, LabStatus } from '../base/domain.ts'
 import { unavailable } from '../base/errors.ts'
-import { isSubjectName, labKind, sealedName } from '../base/subject.ts'
+import { sealedName } from '../base/subject.ts'
 import type { KindCensus } from '../telemetry/gauges.ts'
-import { type Accepted, type Creation, type Deletion, type NotAccepted, readSuperseded } from './acceptance.ts'
+import {
+  type Accepted,
+  type Creation,
+  type Deletion,
+  type NotAccepted,
+  readSuperseded,
+  requireOf,
+} from './acceptance.ts'
 import type { Connection, Entry } from './connection.ts'
 import type { Family, Keys } from './keys.ts'
 import { noteGraceMs } from './notes.ts'
@@ -83,7 +90,7 @@ export class OperationStore<R extends OperationRecord = OperationRecord, C exten
    * replicas seal with a key that is not ours, and could not open our plan.
    */
   async acceptCreate(creation: C): Promise<Accepted | NotAccepted> {
-    this.#require(creation)
+    requireOf(this.#family.kind, creation)
     let [answer, detail] = await this.#tryCreate(creation)
     for (let tries = 1; answer === 'reseal' && tries < sealingTries; tries++) {
       this.#sealingKey = String(detail)
@@ -154,7 +161,7 @@ export class OperationStore<R extends OperationRecord = OperationRecord, C exten
 
   /** The one write that begins a deletion; null when there is no such subject, or not the one meant. */
   async acceptDelete(deletion: Deletion): Promise<Accepted | null> {
-    this.#require(deletion)
+    requireOf(this.#family.kind, deletion)
     const { name, nonce } = deletion
     const k = this.#keys
     const f = this.#family
@@ -242,15 +249,6 @@ export class OperationStore<R extends OperationRecord = OperationRecord, C exten
     this.#onComparing?.()
     const why = this.#whyComparing?.()
     throw unavailable(`the records are being compared with the cluster${why ? `, but ${why}` : ''}`)
-  }
-
-  /** @throws if a kind accepts what only labs may have. Names of users are checked where callers are identified. */
-  #require({ name, by }: Creation | Deletion): void {
-    const { kind } = this.#family
-    if (kind === labKind) return
-    if (!isSubjectName(name)) throw new Error(`not a name for a subject: ${JSON.stringify(`${kind}:${name}`)}`)
-    // A note does not name the kind: any replica would write a line about the lab of this name.
-    if (by !== undefined && by !== '') throw new Error(`operations on ${kind} leave no notes for the audit log`)
   }
 
   #idempotencyKey(name: string, key: string): string {

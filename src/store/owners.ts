@@ -3,7 +3,8 @@
  * by (op, token).
  */
 import type { Clock } from '../base/clock.ts'
-import { Fenced, RetryLater } from '../base/errors.ts'
+import { Fenced } from '../base/errors.ts'
+import { type Claim, EpochAhead, epochAhead, Unreadable } from './claims.ts'
 import type { Connection } from './connection.ts'
 import type { Family, Keys } from './keys.ts'
 import { type Note, noteGraceMs } from './notes.ts'
@@ -26,18 +27,6 @@ export interface Ownership {
   readonly token: string
 }
 
-export interface Claim<R extends OperationRecord = OperationRecord> {
-  readonly record: R
-  /** Time until the operation's deadline, by Redis' clock; negative when it has passed. */
-  readonly remainingMs: number
-  /** Redis' clock at the claim. */
-  readonly nowMs: number
-  /** The last op found by the latest compare of Redis' data: records up to it may be old. */
-  readonly foundOp: number
-  /** The number that this claim drew, for a kind whose claims draw one: higher than that of every earlier owner. */
-  readonly epoch?: number
-}
-
 export interface Look {
   /** Redis' clock */
   readonly nowMs: number
@@ -55,17 +44,6 @@ export type Outcome = 'running' | 'failed' | 'gone'
 
 /** The end of an operation for the audit log. `by`: the operation's origin; '' without an audit log. */
 export type EndNote = Pick<Note, 'kind' | 'result' | 'by'>
-
-/** A claim was made, and its kind cannot read the record. */
-export class Unreadable extends Error {
-  override readonly name = 'Unreadable'
-}
-
-/** No claim can be made, since its epoch would be more than a day beyond Redis' clock. */
-export class EpochAhead extends RetryLater {}
-
-const epochAhead =
-  'the last epoch lies more than a day beyond Redis’ clock: the clock is wrong, or the number was poisoned (skylab heal shows it)'
 
 type LookAnswer = [now: string, held: string, waiting: string[], owned: string[], overdue: string[]]
 
