@@ -10,7 +10,7 @@ import { labels } from '../kube/labels.ts'
 import { projectNamespace } from '../kube/pods/project.ts'
 import { withOwnership } from '../labs/render.ts'
 import { namespaceRef, refOf } from './cluster.ts'
-import type { LabContext, LabResult, LabStep } from './lab-steps.ts'
+import type { LabContext, LabResult, LabStep } from './lab-context.ts'
 import { readStanding } from './reading.ts'
 import { isRefusal, ObjectRefused } from './steps.ts'
 

@@ -5,7 +5,7 @@ import type { KubeObject, LabPlan } from '../base/domain.ts'
 import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { KubeError } from '../kube/client.ts'
 import { createSteps } from './create.ts'
-import type { LabKnown } from './lab-steps.ts'
+import type { LabKnown } from './lab-context.ts'
 import { FakeCluster, fakeContext, namespaceObject, podObject } from './testing/cluster.ts'
 
 /** Operation 7 creates its pod while one exists already: with this op, owned by the namespace with this UID. */

@@ -6,7 +6,7 @@ import type { KubeObject } from '../base/domain.ts'
 import { isAlreadyExists, KubeError } from '../kube/client.ts'
 import { labRole } from '../labs/rights.ts'
 import { refOf } from './cluster.ts'
-import type { LabContext } from './lab-steps.ts'
+import type { LabContext } from './lab-context.ts'
 
 /** A new right takes a moment to come into force; on an idle API server the longest pause is not reached. */
 const pausesMs = [20, 40, 80, 160, 320, 640, 1280]

@@ -10,7 +10,7 @@ import type { NamespaceFacts, PodFacts } from '../kube/pods/facts.ts'
 import { projectNamespace, projectPod } from '../kube/pods/project.ts'
 import type { NewEvent } from '../store/records.ts'
 import { namespaceRef, podRef } from './cluster.ts'
-import { type LabContext, type LabResult, type LabStep, watchUntil } from './lab-steps.ts'
+import { type LabContext, type LabResult, type LabStep, watchUntil } from './lab-context.ts'
 import { distrust, type Verdict } from './trust.ts'
 
 /** How often the API server is asked about an object that the watches do not show. */

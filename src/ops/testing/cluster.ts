@@ -12,7 +12,7 @@ import { Sealer } from '../../store/sealing.ts'
 import { silentLogger } from '../../telemetry/log.ts'
 import { noTracing } from '../../telemetry/tracing.ts'
 import type { Change, ClusterClient, ClusterView } from '../cluster.ts'
-import type { LabContext, LabKnown } from '../lab-steps.ts'
+import type { LabContext, LabKnown } from '../lab-context.ts'
 import type { Call } from '../steps.ts'
 import { boundAt, Trust } from '../trust.ts'
 

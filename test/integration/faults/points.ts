@@ -8,7 +8,7 @@ import { noSources } from '../../../src/labs/sources.ts'
 import { placeOf } from '../../../src/ops/content.ts'
 import { createSteps } from '../../../src/ops/create.ts'
 import { cleanSteps, deleteSteps } from '../../../src/ops/delete.ts'
-import type { LabStep as Step } from '../../../src/ops/lab-steps.ts'
+import type { LabStep as Step } from '../../../src/ops/lab-context.ts'
 import { fullLabConfig, fullLabSources, quota } from '../../kit/fleet/full-lab.ts'
 
 /**

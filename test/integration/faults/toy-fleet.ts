@@ -1,8 +1,8 @@
 /** A fleet whose replicas run toys beside labs, with the toys' world and their client. */
 import type { Trial } from '../../kit/attack/attack.ts'
 import type { Fleet, FleetOptions } from '../../kit/fleet/fleet.ts'
+import { toy, worldVariable } from '../../kit/toy/context.ts'
 import { judgeToys } from '../../kit/toy/judge.ts'
-import { toy, worldVariable } from '../../kit/toy/shape.ts'
 import { Toys } from '../../kit/toy/toys.ts'
 import { ToyWorld } from '../../kit/toy/world.ts'
 import { scanIntervalMs, ttlMs } from './wave.ts'

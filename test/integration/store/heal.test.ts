@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { labKind, labOf } from '../../../src/base/subject.ts'
 import { HealStore } from '../../../src/store/heal.ts'
 import { nowUs, useStore } from '../../kit/store/store.ts'
-import { toy } from '../../kit/toy/shape.ts'
+import { toy } from '../../kit/toy/context.ts'
 
 const store = useStore(({ healerUrl }) => healerUrl)
 const poison = Number.MAX_SAFE_INTEGER

@@ -6,7 +6,7 @@ import { OperationStore } from '../../../src/store/operations.ts'
 import { OwnerStore } from '../../../src/store/owners.ts'
 import { parseRing, type Ring } from '../../../src/store/rings.ts'
 import { creation, deletion, eventsMs, holdMs, sealing, tombstoneMs, ttlMs, useStore } from '../../kit/store/store.ts'
-import { toy, toyForm } from '../../kit/toy/shape.ts'
+import { toy, toyForm } from '../../kit/toy/context.ts'
 
 const store = useStore()
 

@@ -16,8 +16,8 @@ import { noTracing } from '../../../src/telemetry/tracing.ts'
 import { deletion, eventsMs, tombstoneMs, useStore } from '../../kit/store/store.ts'
 import { type Accepting, acceptRemoval, acceptToy } from '../../kit/toy/accept.ts'
 import { clientOf } from '../../kit/toy/client.ts'
+import { toy, toyForm } from '../../kit/toy/context.ts'
 import { toyKind } from '../../kit/toy/kind.ts'
-import { toy, toyForm } from '../../kit/toy/shape.ts'
 import { ToyWorld } from '../../kit/toy/world.ts'
 
 const store = useStore()

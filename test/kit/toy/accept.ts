@@ -1,7 +1,7 @@
 /** Accepts operations on toys, by the scripts that accept those of labs. */
 import type { OperationStore } from '../../../src/store/operations.ts'
 import type { Sealer } from '../../../src/store/sealing.ts'
-import { type ToyPlan, timesMs } from './shape.ts'
+import { type ToyPlan, timesMs } from './context.ts'
 
 export interface Accepting {
   readonly operations: Pick<OperationStore, 'acceptCreate' | 'acceptDelete'>

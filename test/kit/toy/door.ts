@@ -11,7 +11,7 @@ import type { Part } from '../../../src/run/part.ts'
 import type { Sealer } from '../../../src/store/sealing.ts'
 import type { Logger } from '../../../src/telemetry/log.ts'
 import { acceptRemoval, acceptToy } from './accept.ts'
-import { type ToyShape, toy } from './shape.ts'
+import { type ToyShape, toy } from './context.ts'
 
 export interface DoorOptions {
   readonly parts: KindParts<ToyShape>

@@ -15,7 +15,7 @@ import {
   type RedisKey,
 } from '../evidence/evidence.ts'
 import type { Fleet } from '../fleet/fleet.ts'
-import { timesMs, toy } from './shape.ts'
+import { timesMs, toy } from './context.ts'
 import type { Toys } from './toys.ts'
 import type { ToyWorld, Written } from './world.ts'
 

@@ -12,7 +12,7 @@ import {
   toy,
   toyForm,
   toyLimits,
-} from './shape.ts'
+} from './context.ts'
 
 type Result = StepResult<ToyFields>
 type ToyStep = Step<ToyShape>

@@ -3,9 +3,9 @@ import { Slots } from '../../../src/base/slots.ts'
 import { joinKind } from '../../../src/run/kind.ts'
 import { addKind } from '../../../src/run/kinds.ts'
 import { clientOf } from './client.ts'
+import { toy, worldVariable } from './context.ts'
 import { doorOf } from './door.ts'
 import { toyKind } from './kind.ts'
-import { toy, worldVariable } from './shape.ts'
 
 const replica = process.env.SKYLAB_REPLICA ?? ''
 const places = 64

@@ -16,7 +16,7 @@ import type { LogLine } from '../evidence/evidence.ts'
 import { type RecordedCall, Recorder } from '../evidence/recorder.ts'
 import type { Fleet } from '../fleet/fleet.ts'
 import { acceptRemoval, acceptToy } from './accept.ts'
-import { type ToyPlan, toy, toyForm } from './shape.ts'
+import { type ToyPlan, toy, toyForm } from './context.ts'
 
 const mostTries = 5
 /** Who accepts, in logs and histories. */

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Home } from './shape.ts'
+import type { Home } from './context.ts'
 
 /** One write, as the world answered it. */
 export interface Written {

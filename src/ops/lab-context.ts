@@ -1,4 +1,4 @@
-/** The steps of labs: what they get beside the common part, and how they wait for the cluster. */
+/** What the steps of labs get beside the common part, and how they wait for the cluster. */
 import { notNeeded } from '../base/clock.ts'
 import type { LabPlan } from '../base/domain.ts'
 import type { LabNames } from '../labs/names.ts'

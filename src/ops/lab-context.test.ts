@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { watchUntil } from './lab-steps.ts'
+import { watchUntil } from './lab-context.ts'
 import { FakeCluster, fakeContext, names } from './testing/cluster.ts'
 
 const settled = () => new Promise(resolve => setImmediate(resolve))
