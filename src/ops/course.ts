@@ -34,7 +34,7 @@ async function remove<K extends Shape>(owned: Owned<K>): Promise<void> {
     last = await phase(owned, 'delete', record.step, remainingMs)
   } catch (error) {
     if (!(error instanceof NeedsSomeone)) throw error
-    const reason = [error.message, ...owned.work.obstacles()].join('; ')
+    const reason = [error.message, ...(owned.work.obstacles?.() ?? [])].join('; ')
     return endFailed(owned, reason, [['error', reason]], isByRefusal(error) ? error : undefined)
   }
   await endComplete(owned, last)

@@ -43,7 +43,7 @@ export class OwnedHost<K extends Shape> implements PhaseHost<K> {
       call: () => {
         const check = () => owned.lease.check()
         check()
-        // The content of many labs at once waits for slots of the client.
+        // The requests of many operations wait for slots of the client.
         return { signal, agent: owned.agent, check, failpoint: pass, log: owned.log, span }
       },
       report: events => owned.journal.report(events),

@@ -80,7 +80,7 @@ export interface Claimed<K extends Shape> {
 export interface Work<K extends Shape> {
   readonly known: K['known']
   /** Follows what happens to the subject until the returned function is called. */
-  watch(): () => void
+  watch?(): () => void
   /** Never empty. Names are unique over all lists, since a record names a step alone. `plan`: only for a creation. */
   steps(list: StepList, plan: K['plan'] | undefined): readonly Step<K>[]
   /**
@@ -96,7 +96,7 @@ export interface Work<K extends Shape> {
    */
   isComplete(): Promise<boolean>
   /** What delays a deletion that failed, in words for clients. */
-  obstacles(): readonly string[]
+  obstacles?(): readonly string[]
   /** Fields of the record of a complete creation. */
   completed(): K['fields']
   /** Fields of the record of a failed creation whose objects are gone. */

@@ -50,7 +50,7 @@ export class OperationRun<K extends Shape> {
     const lost = () => phases.stop(lease.signal.reason)
     lease.signal.addEventListener('abort', lost, { once: true })
     try {
-      off = work.watch()
+      off = work.watch?.() ?? off
       await this.#owned.pass('owned')
       lease.check()
       await this.#recall()

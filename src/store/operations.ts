@@ -33,7 +33,7 @@ const nonceMs = 60_000
 /** A rotation names a key once, so two tries are enough. */
 const sealingTries = 3
 
-/** Events of an operation: `StreamRead` for labs. */
+/** Events of an operation: `StreamRead`, with the op in place of the series. */
 export type EventsRead =
   | { readonly found: false }
   | (Omit<Extract<StreamRead<LabEvent>, { found: true }>, 'series'> & { readonly op: number })

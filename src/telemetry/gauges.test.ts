@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { emptyCensus, servedMetrics } from '../../test/kit/telemetry/served-metrics.ts'
 
-it('createGauges reads the census once per scrape, and tells each kind by itself', async () => {
+it('createGauges reads the census once per scrape, and reports each kind by itself', async () => {
   let asked = 0
   const registry = servedMetrics({
     census: async () => {

@@ -1,5 +1,5 @@
--- Reads an operation's events after a place. If op is '', it is the current operation, or the last one of a lab that is
--- gone. The record shows whether the operation has ended, so that no client waits at a stream that is complete.
+-- Reads an operation's events after a place. If op is '', it is the current operation, or the last one of a subject
+-- that is gone. The record shows whether the operation has ended, so that no client waits at a stream that is complete.
 -- @include generation
 -- KEYS: generation (hash) record (hash) events (stream)
 -- ARGV: identity op afterSeq count

@@ -8,7 +8,7 @@ import { noSources } from '../../../src/labs/sources.ts'
 import { placeOf } from '../../../src/ops/content.ts'
 import { createSteps } from '../../../src/ops/create.ts'
 import { cleanSteps, deleteSteps } from '../../../src/ops/delete.ts'
-import type { LabStep as Step } from '../../../src/ops/lab-context.ts'
+import type { LabStep } from '../../../src/ops/lab-context.ts'
 import { fullLabConfig, fullLabSources, quota } from '../../kit/fleet/full-lab.ts'
 
 /**
@@ -46,7 +46,7 @@ export function objectsMade({ story }: Point, hasFullLabs: boolean): number {
   return hasFullLabs && story === 'remake' ? all - 1 : all
 }
 
-const isClear = ({ name }: Step) => name.startsWith('clear.')
+const isClear = ({ name }: LabStep) => name.startsWith('clear.')
 
 /** Points around the one request of an act, and around its script. */
 const ofRequest = ['before-act', 'before-send', 'after-send', 'after-act']
@@ -59,7 +59,7 @@ function contentOf({ objects }: LabPlan): readonly string[] {
 }
 
 /** A wait writes only its script. The act with the content has a request for each object, all sent at once. */
-function placesOf({ name, kind }: Step, content: readonly string[]): string[] {
+function placesOf({ name, kind }: LabStep, content: readonly string[]): string[] {
   if (kind === 'wait') return ofScript.map(place => `${name}.${place}`)
   const requests = name === 'make.content' ? content : []
   const inner = requests.flatMap(request => ofRequest.map(place => `${request}.${place}`))
@@ -71,10 +71,10 @@ function placesOf({ name, kind }: Step, content: readonly string[]): string[] {
 function along(
   story: Story,
   kind: 'create' | 'delete',
-  steps: readonly Step[],
+  steps: readonly LabStep[],
   content: readonly string[] = [],
 ): Point[] {
-  const isLast = ({ name }: Step) => name === 'start' || name.endsWith('namespace-gone')
+  const isLast = ({ name }: LabStep) => name === 'start' || name.endsWith('namespace-gone')
   const written = steps.filter(step => !isLast(step) || isClear(step))
   return written.flatMap(step => placesOf(step, content).map(place => ({ story, name: `lab.${kind}.${place}` })))
 }

@@ -13,7 +13,7 @@ import type { ToyWorld } from '../../kit/toy/world.ts'
 import { withToys } from './toy-fleet.ts'
 import { expectInTime, logged, promisedMs } from './wave.ts'
 
-/** What a toy is in the middle of: made, made in vain and cleaned up, removed, or removed while it is made. */
+/** What a toy is in the middle of: made, made but broken and cleaned up, removed, or removed while it is made. */
 type Story = 'create' | 'fail' | 'delete' | 'supersede'
 
 interface Point {
@@ -181,7 +181,7 @@ attack(
   { limitMs: 240_000 },
 )
 
-/** Those that SIGTERM meets: acts before and after their write, and after their script. */
+/** Points at which SIGTERM strikes: before and after the write of an act, and after its script. */
 const drained = allPoints.filter(({ name }) => /\.(home|thing)\.(before-act|after-act|after-commit)$/.test(name))
 
 attack(

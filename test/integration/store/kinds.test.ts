@@ -32,7 +32,7 @@ function toys() {
   return { family, operations, owners, create, own }
 }
 
-test('a subject of each kind may have the same name, and each has operations of its own', async () => {
+test('OwnerStore refuses a commit and an extension when the op or the token is of another kind', async () => {
   const { operations, owners, create, own } = toys()
   const labOp = await store().create('ada')
   const toyOp = await create('ada')
@@ -61,7 +61,7 @@ test('a subject of each kind may have the same name, and each has operations of 
   expect(await owners.look(9, true)).toMatchObject({ waiting: [], owned: [] })
 })
 
-test('a deletion supersedes a creation, and leaves a tombstone and no member', async () => {
+test('acceptDelete supersedes a creation of any kind, and its end leaves a tombstone and no member', async () => {
   const { family, operations, owners, create, own } = toys()
   const first = await create('ada')
   const { by: creator } = await own('ada')
@@ -77,7 +77,7 @@ test('a deletion supersedes a creation, and leaves a tombstone and no member', a
   expect(await redis.exists(...sets)).toBe(0)
 })
 
-test('each claim draws a number above all earlier ones, and the same claim draws it once', async () => {
+test('claim draws a higher epoch when another owner claims, and the same one when it is sent again', async () => {
   const { family, owners, create, own } = toys()
   await create('ada')
   const { claim, by } = await own('ada', 'first')
@@ -155,7 +155,7 @@ test('acceptCreate has the plan sealed for the kind and the name', async () => {
   expect(await redis.hget(keys.record('ada'), 'plan')).toBe('first ada')
 })
 
-test('rings name the kind, and a release that knows only labs finds no user in them', async () => {
+test('parseRing finds the kind in a ring, and a release that knows only labs finds no user', async () => {
   const { create, own, owners } = toys()
   const before = await store().rings()
   const op = await create('ada')

@@ -58,10 +58,6 @@ class ToyWork implements Work<ToyShape> {
     this.known = { homeUid, thingUid }
   }
 
-  watch(): () => void {
-    return () => {}
-  }
-
   steps(list: StepList): readonly ToyStep[] {
     if (list === 'create') return createSteps
     return list === 'delete' ? removalSteps('', 5, 90) : removalSteps('clean.', 95, 99)
@@ -99,10 +95,6 @@ class ToyWork implements Work<ToyShape> {
     if (home?.op !== op || home.thing?.state !== 'ready') return false
     Object.assign(this.known, { homeUid: home.uid, thingUid: home.thing.uid })
     return true
-  }
-
-  obstacles(): readonly string[] {
-    return []
   }
 
   completed(): ToyFields {

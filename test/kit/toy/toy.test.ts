@@ -120,7 +120,7 @@ const placesOf = (kind: string, names: readonly string[]) =>
 const ends = (kind: string) => ['before-act', 'before-commit', 'after-act'].map(place => `toy.${kind}.finish.${place}`)
 
 describe('the toy kind', () => {
-  it('is made by the code that makes labs', async () => {
+  it('is made, and ends complete, when nothing fails', async () => {
     const { outcome, events, record } = await operation('create').run()
     expect(outcome).toBe('running')
     expect(events.at(-1)).toEqual(['complete', 'The toy t1 is as wished'])
@@ -184,7 +184,7 @@ describe('the toy kind', () => {
     world = await ToyWorld.start()
   })
 
-  it('has the steps that the attacks strike', () => {
+  it('has steps of these names, at which the attacks strike', () => {
     expect(createSteps.map(step => step.name)).toEqual(['clear', 'home', 'thing', 'ready'])
     expect(removalSteps('', 5, 90).map(step => step.name)).toEqual(['home', 'home-gone'])
   })

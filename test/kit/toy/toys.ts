@@ -19,8 +19,8 @@ import { acceptRemoval, acceptToy } from './accept.ts'
 import { type ToyPlan, toy, toyForm } from './context.ts'
 
 const mostTries = 5
-/** Who accepts, in logs and histories. */
-const here = 'test'
+/** The name of this client in logs and histories. Its requests are recorded as those of labs, for the judge of labs. */
+const clientName = 'test'
 
 /** The end of an operation, as a client saw it. */
 export interface Ended {
@@ -76,7 +76,7 @@ export class Toys {
 
   async create(name: string, plan: ToyPlan): Promise<number> {
     const nonce = randomUUID()
-    const call = this.recorder.call({ by: here, method: 'POST', path: `labs/${name}/create`, url: here })
+    const call = this.recorder.call({ by: clientName, method: 'POST', path: `labs/${name}/create`, url: clientName })
     const accepted = await answered(call, 303, () =>
       acceptToy({ operations: this.#store, sealer: this.#sealer }, name, plan, nonce),
     )
@@ -86,7 +86,7 @@ export class Toys {
 
   /** @returns the op; undefined if there is no such toy */
   async delete(name: string): Promise<number | undefined> {
-    const call = this.recorder.call({ by: here, method: 'DELETE', path: `labs/${name}`, url: here })
+    const call = this.recorder.call({ by: clientName, method: 'DELETE', path: `labs/${name}`, url: clientName })
     const nonce = randomUUID()
     const accepted = await answered(call, 202, () =>
       acceptRemoval({ operations: this.#store, sealer: this.#sealer }, name, nonce),
@@ -102,7 +102,7 @@ export class Toys {
     const stream = this.#store.stream(name)
     const feed = await patiently(() => this.#reader.open({ stream, lastEventId: undefined, lost }))
     if (feed === null || feed === 'ended') throw new Error(`no stream of ${name}`)
-    const record = this.recorder.stream({ user: name, url: here, status: 200 })
+    const record = this.recorder.stream({ user: name, url: clientName, status: 200 })
     const events: LabEvent[] = []
     for await (const batch of feed.read(signal)) {
       for (const event of batch) record.event(event)
@@ -115,7 +115,7 @@ export class Toys {
   }
 
   #accepted(name: string, kind: 'create' | 'delete', op: number): number {
-    this.lines.push({ msg: 'operation accepted', replica: here, atMs: Date.now(), user: name, op, kind })
+    this.lines.push({ msg: 'operation accepted', replica: clientName, atMs: Date.now(), user: name, op, kind })
     return op
   }
 }

@@ -21,7 +21,7 @@ export interface Written {
   readonly completedAtMs: number
 }
 
-interface Standing {
+interface StoredHome {
   readonly uid: string
   readonly op: number
   readonly broken: boolean
@@ -30,25 +30,25 @@ interface Standing {
 }
 
 /** How long a thing takes to be ready, and a home to go. */
-const slow = { readyMs: 150, goneMs: 100 }
+const delays = { readyMs: 150, goneMs: 100 }
 
 export class ToyWorld {
   readonly journal: Written[] = []
   readonly #server: Server
-  readonly #homes = new Map<string, Standing>()
+  readonly #homes = new Map<string, StoredHome>()
   readonly #epochs = new Map<string, number>()
   /** The addresses of replicas' doors, by the replica. */
   readonly doors = new Map<string, string>()
-  readonly #times: typeof slow
+  readonly #times: typeof delays
 
-  private constructor(times: typeof slow) {
+  private constructor(times: typeof delays) {
     this.#times = times
     this.#server = createServer((request, response) => void this.#serve(request, response))
     // A replica that was stopped must find its connections open: its late writes are to arrive.
     this.#server.keepAliveTimeout = 120_000
   }
 
-  static async start(times = slow): Promise<ToyWorld> {
+  static async start(times = delays): Promise<ToyWorld> {
     const world = new ToyWorld(times)
     await new Promise<void>(resolve => world.#server.listen(0, '127.0.0.1', resolve))
     return world
@@ -101,7 +101,7 @@ export class ToyWorld {
     response.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(home ? { home } : {}))
   }
 
-  #write(method: string, what: Written['what'], name: string, epoch: number, wish: Wish): number {
+  #write(method: string, what: Written['what'], name: string, epoch: number, wish: RequestBody): number {
     if (epoch < (this.#epochs.get(name) ?? 0)) return 412
     this.#epochs.set(name, epoch)
     const home = this.#homes.get(name)
@@ -117,7 +117,7 @@ export class ToyWorld {
     return 201
   }
 
-  #remove(name: string, home: Standing | undefined, { uid }: Wish): number {
+  #remove(name: string, home: StoredHome | undefined, { uid }: RequestBody): number {
     if (!home) return 404
     if (home.uid !== uid) return 409
     if (!home.terminating) setTimeout(() => this.#homes.delete(name), this.#times.goneMs)
@@ -126,7 +126,7 @@ export class ToyWorld {
   }
 }
 
-interface Wish {
+interface RequestBody {
   readonly op: number
   readonly homeUid?: string
   readonly broken?: boolean
