@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { emptyCensus } from '../../test/kit/telemetry/served-metrics.ts'
 import { Slots } from '../base/slots.ts'
 import type { Basics } from './basics.ts'
@@ -43,20 +43,24 @@ describe('addKind', () => {
   const shared = {} as KindShared
   const basics = {} as Basics
 
-  // The kinds of a process are never removed, so this test has the only ones of this file.
-  test('refuses a name twice, and a kind may decline or be misnamed', () => {
-    const before = kindNames()
-    let made: Pick<KindParts, 'name'> | undefined
-    addKind({ name: 'declining', make: () => made as KindParts | undefined })
-    expect(kindNames()).toEqual([...before, 'declining'])
-    for (const name of ['lab', 'declining']) {
-      expect(() => addKind({ name, make: () => undefined })).toThrow(`there is a kind ${name} already`)
-    }
-    expect(joinKinds(basics, shared)).toEqual([])
-    made = { name: 'declining' }
-    expect(joinKinds(basics, shared)).toEqual([made])
-    made = { name: 'other' }
-    expect(() => joinKinds(basics, shared)).toThrow('the maker of declining made the kind other')
-    made = undefined
+  const adding = (name: string, made?: Pick<KindParts, 'name'>) => {
+    onTestFinished(addKind({ name, make: () => made as KindParts | undefined }))
+  }
+
+  test.each(['lab', 'toy'])('refuses the name %s when there is a kind of this name', name => {
+    adding('toy')
+    expect(kindNames()).toEqual(['lab', 'toy'])
+    expect(() => addKind({ name, make: () => undefined })).toThrow(`there is a kind ${name} already`)
+  })
+
+  test('leaves out a kind that declines', () => {
+    adding('toy')
+    adding('other', { name: 'other' })
+    expect(joinKinds(basics, shared)).toEqual([{ name: 'other' }])
+  })
+
+  test('refuses a kind whose name is not that of its maker', () => {
+    adding('toy', { name: 'other' })
+    expect(() => joinKinds(basics, shared)).toThrow('the maker of toy made the kind other')
   })
 })

@@ -23,10 +23,15 @@ export interface KindMaker {
 /** A kind of the product is added here; tests add theirs by `addKind`. */
 const makers: KindMaker[] = []
 
-/** Adds a kind to the replicas that this process makes later. @throws if there is one of this name */
-export function addKind(maker: KindMaker): void {
+/**
+ * Adds a kind to the replicas that this process makes later.
+ * @returns a function that removes it
+ * @throws if there is one of this name
+ */
+export function addKind(maker: KindMaker): () => void {
   if (kindNames().includes(maker.name)) throw new Error(`there is a kind ${maker.name} already`)
   makers.push(maker)
+  return () => void makers.splice(makers.indexOf(maker), 1)
 }
 
 /** All kinds of subjects. */

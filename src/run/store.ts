@@ -76,9 +76,9 @@ export function joinStore(basics: Basics, hooks: StoreHooks) {
     /** The leases of tasks are those of labs. */
     leases: labs.leases,
     /** The access of a kind beside labs. */
-    accessOf: <K extends Shape>(kind: StoredKind<K>): KindAccess<K> => ({
+    accessOf: <K extends Shape>(kind: Kind<K>): KindAccess<K> => ({
       operations: new OperationStore<K['record']>({ ...common, family: keys.family(kind.name), form: kind.form }),
-      ...ownersOf(basics, common, kind),
+      ...ownersOf<K>(basics, common, kind),
     }),
     compares: new CompareStore(connection, keys),
     imageStore,
