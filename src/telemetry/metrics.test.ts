@@ -14,7 +14,7 @@ it('createMetrics can be called twice in one process', async () => {
 const labels = new Set([
   'server',
   ...[
-    'subject',
+    'subject_kind',
     'kind',
     'result',
     'step',

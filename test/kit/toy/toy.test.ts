@@ -193,7 +193,8 @@ describe('the toy kind', () => {
 describe('the world of toys', () => {
   const ask = (epoch: number, method = 'POST') =>
     clientOf(world.url, 'r').ask(method, `homes/${name}`, {
-      ...{ body: { op, name, color: 'red' }, agent: `op=${op} claim=1`, epoch, signal: new AbortController().signal },
+      ...(method === 'POST' && { body: { op, name, color: 'red' } }),
+      ...{ agent: `op=${op} claim=1`, epoch, signal: new AbortController().signal },
     })
 
   it('refuses a write when it has heard a higher epoch, and writes down both', async () => {
