@@ -30,7 +30,7 @@ export function doorOf(options: DoorOptions): Part {
     start: () => {
       server.listen(0, '127.0.0.1', () => {
         const body = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-        void fetch(`${world}/doors/${replica}`, { method: 'PUT', body })
+        fetch(`${world}/doors/${replica}`, { method: 'PUT', body }).catch(() => {})
       })
     },
     close: () => {
