@@ -34,30 +34,32 @@ afterEach(async () => {
 /** The owner of the toy stops there for ever, as if it were killed. */
 class Killed extends Error {}
 
+const recordOf = (kind: 'create' | 'delete', plan: ToyPlan, number: number): ToyRecord => ({
+  op: number,
+  kind,
+  status: kind === 'create' ? 'pending' : 'terminating',
+  active: true,
+  nonce: 'n',
+  token: '',
+  claims: 0,
+  attempts: 0,
+  acting: true,
+  step: '',
+  seq: 1,
+  progress: 0,
+  acceptedAtMs: 0,
+  failedAtMs: 0,
+  sealedPlan: sealer.seal(JSON.stringify(plan), `toy:${name}`, 'n'),
+  failing: undefined,
+  requestId: undefined,
+  traceparent: undefined,
+  homeUid: undefined,
+  thingUid: undefined,
+})
+
 /** One operation on the toy, with the record that Redis would keep. `kill`: the owner dies at this failpoint, once. */
 function operation(kind: 'create' | 'delete', plan: ToyPlan = { color: 'red' }, number = op) {
-  let record = {
-    ...{
-      op: number,
-      kind,
-      status: 'pending',
-      active: true,
-      nonce: 'n',
-      token: '',
-      claims: 0,
-      attempts: 0,
-      acting: true,
-    },
-    ...{
-      step: '',
-      seq: 1,
-      progress: 0,
-      acceptedAtMs: 0,
-      failedAtMs: 0,
-      sealedPlan: sealer.seal(JSON.stringify(plan), `toy:${name}`, 'n'),
-    },
-    ...{ failing: undefined, requestId: undefined, traceparent: undefined, homeUid: undefined, thingUid: undefined },
-  } as ToyRecord
+  let record = recordOf(kind, plan, number)
   const events: NewEvent[] = [['info', 'wished']]
   let outcome: string | undefined
   const write = async (_: unknown, __: number, news: readonly NewEvent[], fields: ToyFields) => {
@@ -76,8 +78,13 @@ function operation(kind: 'create' | 'delete', plan: ToyPlan = { color: 'red' }, 
     kind: toyKind(clientOf(world.url, 'r'), { ...toyLimits, longestRequestMs: 1_000 }),
     owners,
     streams: { events: async () => ({ found: true, events: events.map(([event, data]) => ({ event, data })) }) },
-    ...{ sealer, clock: systemClock, room: new Slots(4) },
-    ...{ log: silentLogger(), metrics: createMetrics(new Registry()), tracing: noTracing, audit: noAudit },
+    sealer,
+    clock: systemClock,
+    room: new Slots(4),
+    log: silentLogger(),
+    metrics: createMetrics(new Registry()),
+    tracing: noTracing,
+    audit: noAudit,
   } as unknown as RunOptions<ToyShape>
   /** Claims it and runs it, to its end or to the death of its owner. */
   const run = async (kill?: string, remainingMs = 5_000) => {
