@@ -180,7 +180,8 @@ class Writer {
     const { op, token, seq } = await this.#redis.hgetall(this.#keys.record(user))
     const keys = [this.#keys.record(user), this.#keys.events(user), this.#keys.bell]
     const events = encodeEvents(data.map(text => ['info', text] as const))
-    await callCommand(this.#redis, 'commit-step', keys, [user, op!, token!, seq!, events, encodeFields({})])
+    const args = [this.#keys.kind, user, op!, token!, seq!, events, encodeFields({}, {})]
+    await callCommand(this.#redis, 'commit-step', keys, args)
   }
 
   /** Writes much more for each stream than an unread connection takes. */
