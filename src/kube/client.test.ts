@@ -169,6 +169,28 @@ describe('KubeClient.patch', () => {
     expect(requests).toEqual([['patch', '200']])
   })
 
+  test('keeps the metadata of the patch, and binds it to a version', async () => {
+    server.script.push(json(pod))
+    const metadata = { labels: { a: null }, ownerReferences: [] }
+    await client.patch(identity, { ...patch, metadata }, { resourceVersion: '7' })
+    expect(JSON.parse(server.received[0]!.body)).toEqual({
+      ...patch,
+      metadata: { ...metadata, uid: 'u1', resourceVersion: '7' },
+    })
+  })
+
+  test('cannot be given another UID or version by the patch', async () => {
+    server.script.push(json(pod))
+    await client.patch(identity, { metadata: { uid: 'u2', resourceVersion: '1' } })
+    expect(JSON.parse(server.received[0]!.body).metadata).toEqual({ uid: 'u1' })
+  })
+
+  test('writes the status alone, at its own path', async () => {
+    server.script.push(json(pod))
+    await client.patch(identity, { status: { phase: 'x' } }, { subresource: 'status', resourceVersion: '7' })
+    expect(server.received[0]).toMatchObject({ method: 'PATCH', path: '/api/v1/namespaces/a/pods/p/status' })
+  })
+
   test('returns null when the object is gone, and throws when another has its name', async () => {
     server.script.push(notFound, status(422, 'Invalid', 'metadata.uid: field is immutable'))
     expect(await client.patch(identity, patch)).toBeNull()
@@ -221,6 +243,21 @@ describe('KubeClient.delete', () => {
   ])('judges a conflict by the object: %s', async (_name, answer, outcome) => {
     server.script.push(conflict, answer)
     expect(await client.delete(identity)).toBe(outcome)
+  })
+
+  test('is bound to a version too', async () => {
+    server.script.push(json(pod))
+    expect(await client.deleteVersion(identity, '7')).toBe('accepted')
+    expect(JSON.parse(server.received[0]!.body).preconditions).toEqual({ uid: 'u1', resourceVersion: '7' })
+  })
+
+  test.each<[string, Answer, string]>([
+    ['another version', objectWith({ resourceVersion: '8' }), 'changed'],
+    ['another UID', objectWith({ uid: 'u2', resourceVersion: '7' }), 'other'],
+    ['gone meanwhile', notFound, 'gone'],
+  ])('by version judges a conflict by the object: %s', async (_name, answer, outcome) => {
+    server.script.push(conflict, answer)
+    expect(await client.deleteVersion(identity, '7')).toBe(outcome)
   })
 
   test('throws RetryLater on a conflict while the object still exists', async () => {

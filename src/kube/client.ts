@@ -29,12 +29,22 @@ export interface DeleteOptions extends CallOptions {
   readonly propagation?: 'Background' | 'Foreground' | undefined
 }
 
+export interface PatchOptions extends CallOptions {
+  /** The object is changed only if this is its version. Default: any version. */
+  readonly resourceVersion?: string | undefined
+  /** The part of the object that is written; all else in the patch is then ignored. Default: all but its status. */
+  readonly subresource?: 'status' | undefined
+}
+
 /**
  * - `accepted`: it is being deleted, or was deleted at once;
  * - `gone`: the server has no object of that name;
  * - `other`: the object of that name has another UID, and was not touched.
  */
 export type DeleteOutcome = 'accepted' | 'gone' | 'other'
+
+/** As `DeleteOutcome`; `changed`: the object has another version than the one given, and was not touched. */
+export type VersionedDeleteOutcome = DeleteOutcome | 'changed'
 
 export interface ListScope {
   /** Default: all namespaces. */
@@ -69,6 +79,12 @@ export interface OpenWatch {
    * Resolves when the server has ended it; rejects with what ended it before.
    */
   read(onLine: (line: Buffer) => void): Promise<void>
+}
+
+/** A JSON merge patch. `null` removes a field. */
+export interface MergePatch {
+  readonly metadata?: Readonly<Record<string, unknown>>
+  readonly [field: string]: unknown
 }
 
 /** A created object. Its metadata is parsed when it is used: of six objects in eight it never is. */
@@ -111,16 +127,18 @@ export class KubeClient {
   }
 
   /**
-   * Merges a patch into the object with this UID; lists are replaced as a whole. Concurrent changes of other fields do
-   * not matter. Returns the object as the server keeps it.
+   * Merges a patch into the object with this UID; lists are replaced as a whole. Without a `resourceVersion`, concurrent
+   * changes of other fields do not matter. Returns the object as the server keeps it.
    * @returns null when the server reports NotFound
-   * @throws {KubeError} when refused; 409 or 422 when the object of that name has another UID
+   * @throws {KubeError} when refused; 409 or 422 when the object of that name has another UID, 409 when it has another
+   *   version than the given one: after a lost reply that may be our own change
    * @throws {RetryLater} when the server does not answer for now
    */
-  async patch(ref: ObjectIdentity, patch: object, options: CallOptions = {}): Promise<KubeObject | null> {
+  async patch(ref: ObjectIdentity, patch: MergePatch, options: PatchOptions = {}): Promise<KubeObject | null> {
+    const { resourceVersion, subresource, ...call } = options
     try {
-      const body = { ...patch, metadata: { uid: ref.uid } }
-      return (await this.request('PATCH', objectPath(ref), body, options)) as KubeObject
+      const body = { ...patch, metadata: { ...patch.metadata, uid: ref.uid, resourceVersion } }
+      return (await this.request('PATCH', objectPath(ref, subresource), body, call)) as KubeObject
     } catch (error) {
       if (isNotFound(error)) return null
       throw error
@@ -133,10 +151,27 @@ export class KubeClient {
    * @throws {RetryLater} when the server does not answer, or a conflict prevents the deletion for now
    */
   async delete(ref: ObjectIdentity, options: DeleteOptions = {}): Promise<DeleteOutcome> {
+    return (await this.#delete(ref, undefined, options)) as DeleteOutcome
+  }
+
+  /** Deletes the object with this UID if this is its version. Throws as `delete`. */
+  deleteVersion(
+    ref: ObjectIdentity,
+    resourceVersion: string,
+    options: DeleteOptions = {},
+  ): Promise<VersionedDeleteOutcome> {
+    return this.#delete(ref, resourceVersion, options)
+  }
+
+  async #delete(
+    ref: ObjectIdentity,
+    resourceVersion: string | undefined,
+    options: DeleteOptions,
+  ): Promise<VersionedDeleteOutcome> {
     const body = {
       apiVersion: 'v1',
       kind: 'DeleteOptions',
-      preconditions: { uid: ref.uid },
+      preconditions: { uid: ref.uid, resourceVersion },
       gracePeriodSeconds: options.graceSeconds,
       propagationPolicy: options.propagation,
       // For requests with a body the server ignores the query; creates have dryRun in the query.
@@ -147,19 +182,26 @@ export class KubeClient {
       return 'accepted'
     } catch (error) {
       if (isNotFound(error)) return 'gone'
-      if (error instanceof KubeError && error.status === 409) return await this.#afterConflict(ref, error, options)
-      throw error
+      if (!(error instanceof KubeError) || error.status !== 409) throw error
+      return await this.#afterConflict(ref, resourceVersion, error, options)
     }
   }
 
   /**
-   * A conflict usually means another UID, but also occurs during a deletion. The object itself shows which one it is.
+   * A conflict usually means another UID or version, but also occurs during a deletion. The object itself shows which one
+   * it is.
    */
-  async #afterConflict(ref: ObjectIdentity, conflict: KubeError, options: CallOptions): Promise<DeleteOutcome> {
+  async #afterConflict(
+    ref: ObjectIdentity,
+    resourceVersion: string | undefined,
+    conflict: KubeError,
+    options: CallOptions,
+  ): Promise<VersionedDeleteOutcome> {
     const object = await this.get(ref, { signal: options.signal, agent: options.agent })
     if (!object) return 'gone'
     if (object.metadata.uid !== ref.uid) return 'other'
     if (object.metadata.deletionTimestamp) return 'accepted'
+    if (resourceVersion !== undefined && object.metadata.resourceVersion !== resourceVersion) return 'changed'
     throw new RetryLater(conflict.message, conflict.retryAfterMs, { cause: conflict })
   }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { collectionPath, creationPath, objectPath, resourceOf } from './kinds.ts'
+import { collectionPath, creationPath, objectPath, registerKind, resourceOf } from './kinds.ts'
 
 describe('paths of kinds', () => {
   test('contain the namespace for a core kind', () => {
@@ -51,5 +51,28 @@ describe('paths of kinds', () => {
     expect(() => creationPath('v1', 'Pod', '')).toThrow('a Pod needs a namespace')
     expect(() => collectionPath('v1', 'Namespace', 'a')).toThrow('has no namespace')
     expect(() => collectionPath('v1', 'Gadget')).toThrow('no path is known for v1 Gadget')
+  })
+
+  test('contain the subresource of an object', () => {
+    const ref = { apiVersion: 'v1', kind: 'Pod', namespace: 'a', name: 'b' }
+    expect(objectPath(ref, 'status')).toBe('/api/v1/namespaces/a/pods/b/status')
+    expect(resourceOf(objectPath(ref, 'status'))).toBe('pods')
+  })
+})
+
+describe('registerKind', () => {
+  const place = { plural: 'widgets', namespaced: false }
+
+  test('adds the paths of a kind', () => {
+    registerKind('kinds.test/v1', 'Widget', place)
+    expect(objectPath({ apiVersion: 'kinds.test/v1', kind: 'Widget', name: 'a' })).toBe('/apis/kinds.test/v1/widgets/a')
+    expect(() => collectionPath('kinds.test/v1', 'Widget', 'a')).toThrow('has no namespace')
+  })
+
+  test('accepts the same place again, and no other one', () => {
+    registerKind('kinds.test/v1', 'Widget', place)
+    registerKind('kinds.test/v1', 'Widget', place)
+    expect(() => registerKind('kinds.test/v1', 'Widget', { ...place, namespaced: true })).toThrow('as widgets')
+    expect(() => registerKind('v1', 'Pod', { plural: 'secrets', namespaced: true })).toThrow('as pods')
   })
 })

@@ -1,4 +1,7 @@
-/** API paths of each kind in use. A table, so that no request is needed for discovery. */
+/**
+ * API paths of each kind in use. A table, so that no request is needed for discovery. Kinds that only some processes need
+ * are registered by them.
+ */
 
 /** Identifies one object. `namespace` is absent for cluster-scoped kinds. */
 export interface ObjectRef {
@@ -8,28 +11,45 @@ export interface ObjectRef {
   readonly name: string
 }
 
-interface KindPlace {
+/** Where the objects of a kind are. */
+export interface KindPlace {
   readonly plural: string
   readonly namespaced: boolean
 }
 
-const kinds: Readonly<Record<string, KindPlace>> = {
-  'v1/Namespace': { plural: 'namespaces', namespaced: false },
-  'v1/Node': { plural: 'nodes', namespaced: false },
-  'v1/ConfigMap': { plural: 'configmaps', namespaced: true },
-  'v1/Secret': { plural: 'secrets', namespaced: true },
-  'v1/Service': { plural: 'services', namespaced: true },
-  'v1/ServiceAccount': { plural: 'serviceaccounts', namespaced: true },
-  'v1/Pod': { plural: 'pods', namespaced: true },
-  'v1/PersistentVolumeClaim': { plural: 'persistentvolumeclaims', namespaced: true },
-  'v1/ResourceQuota': { plural: 'resourcequotas', namespaced: true },
-  'v1/Event': { plural: 'events', namespaced: true },
-  'apps/v1/DaemonSet': { plural: 'daemonsets', namespaced: true },
-  'networking.k8s.io/v1/NetworkPolicy': { plural: 'networkpolicies', namespaced: true },
-  'rbac.authorization.k8s.io/v1/RoleBinding': { plural: 'rolebindings', namespaced: true },
-  'authentication.k8s.io/v1/SelfSubjectReview': { plural: 'selfsubjectreviews', namespaced: false },
-  'authorization.k8s.io/v1/SelfSubjectRulesReview': { plural: 'selfsubjectrulesreviews', namespaced: false },
-  'authorization.k8s.io/v1/SelfSubjectAccessReview': { plural: 'selfsubjectaccessreviews', namespaced: false },
+const kinds = new Map<string, KindPlace>(
+  Object.entries({
+    'v1/Namespace': { plural: 'namespaces', namespaced: false },
+    'v1/Node': { plural: 'nodes', namespaced: false },
+    'v1/ConfigMap': { plural: 'configmaps', namespaced: true },
+    'v1/Secret': { plural: 'secrets', namespaced: true },
+    'v1/Service': { plural: 'services', namespaced: true },
+    'v1/ServiceAccount': { plural: 'serviceaccounts', namespaced: true },
+    'v1/Pod': { plural: 'pods', namespaced: true },
+    'v1/PersistentVolumeClaim': { plural: 'persistentvolumeclaims', namespaced: true },
+    'v1/ResourceQuota': { plural: 'resourcequotas', namespaced: true },
+    'v1/Event': { plural: 'events', namespaced: true },
+    'apps/v1/DaemonSet': { plural: 'daemonsets', namespaced: true },
+    'networking.k8s.io/v1/NetworkPolicy': { plural: 'networkpolicies', namespaced: true },
+    'rbac.authorization.k8s.io/v1/RoleBinding': { plural: 'rolebindings', namespaced: true },
+    'authentication.k8s.io/v1/SelfSubjectReview': { plural: 'selfsubjectreviews', namespaced: false },
+    'authorization.k8s.io/v1/SelfSubjectRulesReview': { plural: 'selfsubjectrulesreviews', namespaced: false },
+    'authorization.k8s.io/v1/SelfSubjectAccessReview': { plural: 'selfsubjectaccessreviews', namespaced: false },
+  }),
+)
+
+/**
+ * Adds a kind to the table. The same kind may be registered again.
+ * @param apiVersion group and version, such as `apps/v1`
+ * @throws {Error} when the table has another place for it
+ */
+export function registerKind(apiVersion: string, kind: string, { plural, namespaced }: KindPlace): void {
+  const name = `${apiVersion}/${kind}`
+  const known = kinds.get(name)
+  if (known && (known.plural !== plural || known.namespaced !== namespaced)) {
+    throw new Error(`${apiVersion} ${kind} is in the table of kinds as ${known.plural}`)
+  }
+  kinds.set(name, { plural, namespaced })
 }
 
 /**
@@ -55,12 +75,13 @@ export function creationPath(apiVersion: string, kind: string, namespace?: strin
 }
 
 /**
- * The path of one object.
+ * The path of one object, or of a part of it.
  * @throws {Error} as `creationPath`, and for an empty name, since that path would be the whole collection's
  */
-export function objectPath(ref: ObjectRef): string {
+export function objectPath(ref: ObjectRef, subresource?: 'status'): string {
   if (!ref.name) throw new Error(`a ${ref.kind} without a name`)
-  return `${creationPath(ref.apiVersion, ref.kind, ref.namespace)}/${segment(ref.name)}`
+  const path = `${creationPath(ref.apiVersion, ref.kind, ref.namespace)}/${segment(ref.name)}`
+  return subresource === undefined ? path : `${path}/${subresource}`
 }
 
 function segment(name: string): string {
@@ -69,8 +90,8 @@ function segment(name: string): string {
 }
 
 function placeOf(apiVersion: string, kind: string): KindPlace {
-  const place = kinds[`${apiVersion}/${kind}`]
-  if (!place) throw new Error(`no path is known for ${apiVersion} ${kind}: add it to the table of kinds`)
+  const place = kinds.get(`${apiVersion}/${kind}`)
+  if (!place) throw new Error(`no path is known for ${apiVersion} ${kind}: register it`)
   return place
 }
 

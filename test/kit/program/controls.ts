@@ -128,7 +128,7 @@ export const controls: readonly Control[] = [
       { name: 'T3 ', expected: /"status":"failed","pod":"missing"/ },
       { name: 'T14 all that 409 can mean', expected: /deletion meets/ },
     ],
-    edits: [{ file: 'src/kube/client.ts', find: 'preconditions: { uid: ref.uid },', replace: '' }],
+    edits: [{ file: 'src/kube/client.ts', find: 'preconditions: { uid: ref.uid, resourceVersion },', replace: '' }],
   },
   {
     // The client's defaults: it resends unanswered commands, waits for ever, and queues commands while offline.
