@@ -183,7 +183,14 @@ const tracing = z.strictObject({
   timeoutSeconds: seconds(5).describe('time for one export with repeats; after it its spans are dropped, and counted'),
 })
 
+/** What a process can serve. Each further kind comes with its own rights, and so with a Deployment of its own. */
+const run = z
+  .array(z.enum(['labs'], { error: 'nothing of this name can be run; this release has: labs' }))
+  .min(1, { error: 'names nothing to run' })
+  .refine(names => new Set(names).size === names.length, { error: 'names something twice' })
+
 export const configSchema = z.strictObject({
+  run: run.default(['labs']).describe('what this process serves'),
   installation: z
     .string()
     .regex(/^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/)

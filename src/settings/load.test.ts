@@ -43,6 +43,7 @@ describe('loadSettings of a minimal file', () => {
     const { config, replica, sealingKeys, tokens } = await load(minimal)
     expect(config.api).toMatchObject({ port: 8080, prefix: '/nublado/spawner/v1' })
     expect(config.lab.sizes.small?.limits).toEqual({ cpu: 1, memory: 4 * 2 ** 30 })
+    expect(config.run).toEqual(['labs'])
     expect(replica).toBe(hostname())
     expect(sealingKeys).toEqual([Buffer.from(sealingKey, 'base64')])
     expect(tokens).toMatchObject([{ username: 'ada', groups: [] }])
@@ -201,6 +202,17 @@ it('loadSettings reads the password of Redis without the newline at its end', as
   await writeFile(join(folder, 'password'), 'hunter2\n')
   expect(await load(`${minimal}redis: {passwordFile: password}`)).toMatchObject({
     redisLogin: { password: 'hunter2' },
+  })
+})
+
+describe('loadSettings of run', () => {
+  it.each([
+    ['run: [labs, apps]', 'run.1: nothing of this name can be run; this release has: labs'],
+    ['run: []', 'run: names nothing to run'],
+    ['run: [labs, labs]', 'run: names something twice'],
+    ['run: labs', 'run: expected array, received string'],
+  ])('refuses %s', async (yaml, problem) => {
+    expect(await problemsOf(`${minimal}${yaml}\n`)).toEqual([problem])
   })
 })
 
