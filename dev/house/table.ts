@@ -30,6 +30,8 @@ export const table: Readonly<Record<string, readonly string[]>> = {
     'src/leases',
     'src/duties',
   ],
+  // What custom resources declare.
+  'src/reconcile': ['src/base', 'src/telemetry', 'src/kube', 'src/leases'],
   // The HTTP API, and the processes.
   'src/api': [
     ...['src/base', 'src/config', 'src/telemetry', 'src/tls', 'src/identity', 'src/labs', 'src/form'],

@@ -30,6 +30,7 @@
  * | catalogue:SCOPE | hash | yes | the images of one configuration: version, body, when read, when last asked for |
  * | digests:SCOPE | hash | yes | the last known digests of tags |
  * | lease-of-refresh:SCOPE | string | yes | token of the replica that reads the registry |
+ * | lease-of:KIND:KEY | string | yes | token of the replica that writes the objects of a custom resource |
  *
  * Every other kind of subjects has the same keys, under names that begin with the kind: `KIND:NAME` is a record, `KIND-waiting`
  * a sorted set, `KIND-events:NAME` a stream, `KIND-nonce:NONCE` an op. So no kind meets the members of another.
@@ -141,5 +142,9 @@ export class Keys extends Family {
   }
   refreshLease(scope: string): string {
     return `${this.#tag}lease-of-refresh:${scope}`
+  }
+  /** @param name kind and key of a custom resource, or a lock that several share */
+  reconcileLease(name: string): string {
+    return `${this.#tag}lease-of:${name}`
   }
 }

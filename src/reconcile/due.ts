@@ -1,0 +1,59 @@
+/** What a turn has to write to Redis, which may be silent: the Kubernetes part waits hardly for it. */
+import type { Clock } from '../base/clock.ts'
+import { Deadline, unlessAborted } from '../base/deadline.ts'
+import { RetryLater } from '../base/errors.ts'
+import type { TurnLimit } from './limit.ts'
+import type { Memory } from './memory.ts'
+import type { Effect } from './types.ts'
+
+/** Redis counts as silent after this time. */
+const effectMs = 1_000
+
+export class Due {
+  /** Of effects, and of the lock, that wait for Redis. */
+  readonly names: Set<string>
+  readonly #memory: Memory
+  readonly #limit: TurnLimit
+  readonly #clock: Clock
+
+  constructor(memory: Memory, limit: TurnLimit, clock: Clock) {
+    this.names = new Set(clock.monotonicMs() < memory.dueAtMs ? memory.due : [])
+    this.#memory = memory
+    this.#limit = limit
+    this.#clock = clock
+  }
+
+  /** Whether it is to be written now. */
+  has({ name, mark }: Effect): boolean {
+    return this.#memory.effects.get(name) !== mark && !this.names.has(name)
+  }
+
+  /**
+   * Writes effects. After the first silence of Redis all others wait too.
+   * @param isSilent whether Redis is known to be silent
+   * @throws {TurnOver} and what else an effect throws, such as `Fenced`
+   */
+  async apply(effects: readonly Effect[], isSilent: boolean): Promise<void> {
+    for (const effect of effects) {
+      if (!this.has(effect)) continue
+      const isWritten = !isSilent && this.names.size === 0 && (await this.#isWritten(effect))
+      if (isWritten) this.#memory.effects.set(effect.name, effect.mark)
+      else this.names.add(effect.name)
+    }
+  }
+
+  /** False if Redis does not answer. */
+  async #isWritten({ apply }: Effect): Promise<boolean> {
+    const deadline = new Deadline(this.#clock, effectMs, this.#limit.signal)
+    try {
+      await unlessAborted(apply(deadline.signal), deadline.signal)
+      return true
+    } catch (error) {
+      this.#limit.check()
+      if (deadline.signal.aborted || error instanceof RetryLater) return false
+      throw error
+    } finally {
+      deadline.release()
+    }
+  }
+}

@@ -1,0 +1,66 @@
+/** Objects as facts and as wishes: what of them is ours. Pure. */
+import type { KubeObject } from '../base/domain.ts'
+import { asObject, type JsonObject } from '../base/json.ts'
+import { canonical, selected } from './merge.ts'
+import type { Fact, OwnerReference, ParentKind, Path, Wanted } from './types.ts'
+
+/** The annotation with the last wish of an object that is compared by `covers`: the middle of its three-way patches. */
+export const lastAnnotation = 'skylab/last'
+const lastPath: Path = ['metadata', 'annotations', lastAnnotation]
+
+/** @param paths what of the object we own; its last wish always belongs to it */
+export function factOf(object: KubeObject, paths: readonly Path[]): Fact {
+  const { apiVersion, kind, metadata } = object
+  const { name, namespace, uid = '', resourceVersion = '', ownerReferences = [] } = metadata
+  return {
+    ref: { apiVersion, kind, name, ...(namespace !== undefined && { namespace }) },
+    uid,
+    resourceVersion: String(resourceVersion),
+    owners: ownerReferences,
+    deleting: metadata.deletionTimestamp !== undefined,
+    owned: selected(object, [...paths, lastPath]),
+  }
+}
+
+/** What of a wish is compared and patched: neither its name nor its owners. */
+export function contentOf({
+  metadata,
+  apiVersion: _version,
+  kind: _kind,
+  status: _status,
+  ...rest
+}: KubeObject): JsonObject {
+  const { labels, annotations } = metadata
+  const kept = { ...(labels && { labels }), ...(annotations && { annotations }) }
+  return Object.keys(kept).length === 0 ? rest : { ...rest, metadata: kept }
+}
+
+/**
+ * The object as it is created: one that is compared by `covers` carries its own wish.
+ * @throws {Error} for a Secret that is compared by `covers`, whose values must not be in an annotation
+ */
+export function objectToCreate({ object, compare }: Wanted): KubeObject {
+  if (compare === 'exact') return object
+  if (object.kind === 'Secret') throw new Error('a Secret must be compared exactly')
+  const annotations = { ...object.metadata.annotations, [lastAnnotation]: canonical(contentOf(object)) }
+  return { ...object, metadata: { ...object.metadata, annotations } }
+}
+
+/** The wish of before, by the object itself; empty if it cannot be read. */
+export function lastWish({ owned }: Fact): JsonObject {
+  const text = asObject(asObject(owned.metadata).annotations)[lastAnnotation]
+  if (typeof text !== 'string') return {}
+  try {
+    return asObject(JSON.parse(text))
+  } catch {
+    return {}
+  }
+}
+
+/** Whether an owner is a parent of this kind, of any version. */
+export function isParent({ apiVersion, kind }: OwnerReference, parent: ParentKind): boolean {
+  return kind === parent.kind && groupOf(apiVersion) === groupOf(parent.apiVersion)
+}
+
+const groupOf = (apiVersion: string): string =>
+  apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : ''

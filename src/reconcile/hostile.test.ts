@@ -1,0 +1,409 @@
+/** What others do to the engine: replicas that lag, leases that lapse, objects and words of strangers. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { RetryLater } from '../base/errors.ts'
+import { KubeError } from '../kube/client.ts'
+import { Toys } from './testing/toys.ts'
+import type { Effect, Hold, Kind } from './types.ts'
+
+let toys: Toys
+beforeEach(() => {
+  toys = new Toys()
+})
+afterEach(() => toys.stop())
+
+type AnyKind = Kind<never>
+/** The kind with more in its verdicts. */
+const holding =
+  (more: (nowMs: number) => Partial<Hold>) =>
+  (kind: AnyKind): AnyKind => ({
+    ...kind,
+    desired: (key, world, nowMs) => {
+      const verdict = kind.desired(key, world, nowMs)
+      return verdict.do === 'hold' ? { ...verdict, ...more(nowMs) } : verdict
+    },
+  })
+
+const looksOf =
+  (kinds: { looks: number }) =>
+  (kind: AnyKind): AnyKind => ({
+    ...kind,
+    desired: (...args) => {
+      kinds.looks += 1
+      return kind.desired(...args)
+    },
+  })
+
+const subjects = (name: string) => JSON.stringify(toys.get('RoleBinding', `g-${name}`)?.subjects ?? [])
+
+describe('Reconciler whose watch lags', () => {
+  test('does not undo the newer wish that another replica knows', async () => {
+    toys.replica()
+    const late = toys.replica()
+    toys.put('one', { members: ['ada', 'eve'] })
+    await toys.pass(1_000)
+    toys.api.stall(late.sights.gadgets)
+    toys.put('one', { members: ['ada'] })
+    await toys.pass(3_000)
+    toys.written()
+    await toys.pass(110_000)
+    expect([subjects('one').includes('eve'), toys.phase('one'), toys.written()]).toEqual([false, 'Ready', []])
+  })
+
+  test('makes nothing again for a parent that was made again, by what it saw of the former one', async () => {
+    const { sights } = toys.replica()
+    toys.put('one')
+    await toys.pass(500)
+    toys.api.stall(sights.gadgets)
+    toys.api.remove({ apiVersion: 'toy.skylab.dev/v1', kind: 'Gadget', namespace: 'n', name: 'one' })
+    toys.api.remove({ apiVersion: 'v1', kind: 'Service', namespace: 'n', name: 'g-one' })
+    toys.written()
+    await toys.pass(10_000)
+    expect(toys.written()).toEqual([])
+    toys.put('one', { members: ['bob'] })
+    toys.api.catchUp(sights.gadgets)
+    await toys.pass(2_000)
+    expect([toys.phase('one'), subjects('one').includes('bob')]).toEqual(['Ready', true])
+  })
+})
+
+describe('Reconciler whose leases lapse', () => {
+  test('ends right although all replicas act at once', async () => {
+    toys.leases.lapsing = true
+    for (let i = 0; i < 3; i += 1) toys.replica()
+    for (let i = 0; i < 10; i += 1) toys.put(`g${i}`, { members: ['ada', 'eve'] })
+    await toys.pass(3_000)
+    for (let i = 0; i < 10; i += 1) toys.put(`g${i}`, { members: ['ada'], image: 'app:2' })
+    await toys.pass(5_000)
+    for (let i = 0; i < 10; i += 1) {
+      expect([toys.phase(`g${i}`), subjects(`g${i}`).includes('eve')]).toEqual(['Ready', false])
+    }
+    toys.written()
+    await toys.pass(60_000)
+    expect(toys.written()).toEqual([])
+  })
+})
+
+describe('Reconciler and answers of the API server', () => {
+  /** Answers the writes of a kind with an error, `times` times. */
+  function answer(kind: string, error: Error, times = Number.POSITIVE_INFINITY): { count: number } {
+    const answered = { count: 0 }
+    toys.api.onWrite = (_verb, ref) => {
+      if (ref.kind !== kind || answered.count >= times) return
+      answered.count += 1
+      throw error
+    }
+    return answered
+  }
+
+  test.each<[string, Error]>([
+    ['409 of a quota', new KubeError(409, 'Conflict', 'the quota was modified')],
+    ['404 of a namespace', new KubeError(404, 'NotFound', 'namespaces "n" not found')],
+    ['422', new KubeError(422, 'Invalid', 'spec: Invalid value')],
+    ['429 or 5xx', new RetryLater('Kubernetes does not answer for now', 2_000)],
+  ])('comes back to a creation that was answered with %s', async (_what, error) => {
+    toys.replica()
+    const answered = answer('Service', error, 3)
+    toys.put('one')
+    await toys.pass(20_000)
+    expect([answered.count, toys.phase('one')]).toEqual([3, 'Ready'])
+  })
+
+  test('pauses between refusals of the same wish', async () => {
+    toys.replica()
+    const answered = answer('Service', new KubeError(422, 'Invalid', 'spec: Invalid value'))
+    toys.put('one')
+    await toys.pass(300_000)
+    expect(answered.count).toBeGreaterThan(5)
+    expect(answered.count).toBeLessThan(15)
+  })
+
+  test('waits as long as the server asks for', async () => {
+    toys.replica()
+    const answered = answer('Service', new RetryLater('busy', 30_000))
+    toys.put('one')
+    await toys.pass(29_000)
+    expect(answered.count).toBe(1)
+  })
+
+  test('reads an object that has another UID by now', async () => {
+    toys.replica()
+    toys.put('one')
+    await toys.pass(500)
+    const answered = { count: 0 }
+    toys.api.onWrite = (_verb, ref) => {
+      if (ref.kind !== 'Deployment' || answered.count > 0) return
+      answered.count += 1
+      toys.api.put({ ...toys.get('Deployment', 'g-one')!, spec: { replicas: 7 } })
+      throw new KubeError(422, 'Invalid', 'metadata.uid: field is immutable')
+    }
+    toys.put('one', { image: 'app:2' })
+    await toys.pass(500)
+    expect(JSON.stringify(toys.get('Deployment', 'g-one')!.spec)).toContain('app:2')
+    expect(toys.log.messages).toEqual([])
+  })
+
+  test('tells why a change was refused, although the object is the same', async () => {
+    toys.replica()
+    toys.put('one')
+    await toys.pass(500)
+    answer('Deployment', new KubeError(422, 'Invalid', 'spec.image: Invalid value'))
+    toys.put('one', { image: 'app:2' })
+    await toys.pass(500)
+    expect(toys.get('Gadget', 'one')!.status).toMatchObject({ phase: 'Failed', message: 'spec.image: Invalid value' })
+  })
+
+  test('hears no event that is not urgent between refusals', async () => {
+    const { gadgets } = toys.replica()
+    const answered = answer('Service', new KubeError(422, 'Invalid', 'spec: Invalid value'))
+    toys.put('one')
+    await toys.pass(30_000)
+    const before = answered.count
+    for (let i = 0; i < 10; i += 1) {
+      gadgets.poke('n/one')
+      await toys.pass(100)
+    }
+    expect(answered.count - before).toBeLessThanOrEqual(1)
+  })
+
+  test('does not take a missing status for a missing parent', async () => {
+    const gone: string[] = []
+    toys.replica({
+      change: ((kind: AnyKind) => ({ ...kind, onGone: async (key: string) => void gone.push(key) })) as never,
+    })
+    toys.api.hasStatus = false
+    toys.put('one')
+    await toys.pass(5_000)
+    expect([toys.names('RoleBinding'), gone]).toEqual([['g-one'], []])
+  })
+
+  test('tells the server’s words, but not all of a long quotation', async () => {
+    toys.replica()
+    answer('Service', new KubeError(422, 'Invalid', `Invalid value: "${'x'.repeat(1_000_000)}"`))
+    toys.put('one')
+    await toys.pass(500)
+    const { message } = toys.get('Gadget', 'one')!.status as { message: string }
+    expect([message.slice(0, 16), message.length]).toEqual(['Invalid value: "', 1_000])
+  })
+})
+
+describe('Reconciler and Redis', () => {
+  test('goes on without a lease that does not come, and gives it back when it does', async () => {
+    const late = Promise.withResolvers<void>()
+    toys.leases.late = late.promise
+    toys.replica()
+    toys.put('one')
+    await toys.pass(1_500)
+    expect(toys.names('RoleBinding')).toEqual(['g-one'])
+    late.resolve()
+    toys.leases.late = undefined
+    await toys.pass(100)
+    expect([...toys.leases.held]).toEqual([])
+  })
+
+  test('asks nothing of a silent Redis but a lease, and nothing at all until it is asked again', async () => {
+    const begun: string[] = []
+    const route: Effect = { name: 'route', mark: '1', apply: async () => void begun.push('route') }
+    toys.leases.silent = true
+    const { gadgets } = toys.replica({ change: holding(() => ({ effects: [route] })) as never })
+    toys.put('one')
+    await toys.pass(450)
+    const { asked } = toys.leases
+    gadgets.poke('n/one')
+    await toys.pass(50)
+    expect([begun, toys.leases.asked - asked, toys.names('RoleBinding')]).toEqual([[], 0, ['g-one']])
+    toys.leases.silent = false
+    await toys.pass(6_000)
+    expect(begun).toEqual(['route'])
+  })
+
+  test('writes effects again when Redis has lost them, and when the parent was made again', async () => {
+    const written: string[] = []
+    const route: Effect = { name: 'route', mark: '1', apply: async () => void written.push('route') }
+    const { gadgets } = toys.replica({ change: holding(() => ({ effects: [route] })) as never })
+    toys.put('one')
+    await toys.pass(500)
+    gadgets.poke('n/one', true)
+    await toys.pass(500)
+    expect(written).toHaveLength(1)
+    gadgets.effectsLost()
+    await toys.pass(500)
+    expect(written).toHaveLength(2)
+    toys.api.remove({ apiVersion: 'toy.skylab.dev/v1', kind: 'Gadget', namespace: 'n', name: 'one' })
+    await toys.pass(500)
+    toys.put('one')
+    await toys.pass(500)
+    expect(written).toHaveLength(3)
+  })
+
+  test('makes the objects although the effects hang, and waits for one of them only', async () => {
+    const begun: string[] = []
+    const hanging = Promise.withResolvers<void>()
+    const effect = (name: string): Effect => ({
+      name,
+      mark: '1',
+      apply: () => {
+        begun.push(name)
+        return hanging.promise
+      },
+    })
+    toys.replica({ change: holding(() => ({ effects: ['a', 'b', 'c'].map(effect) })) as never })
+    toys.put('one')
+    await toys.pass(1_300)
+    expect([begun, toys.names('RoleBinding')]).toEqual([['a'], ['g-one']])
+    expect(toys.get('Gadget', 'one')!.status).toMatchObject({ message: 'a, b, c waits for Redis' })
+    hanging.resolve()
+    await toys.pass(3_000)
+    expect([begun, toys.get('Gadget', 'one')!.status]).toMatchObject([['a', 'a', 'b', 'c'], { message: '' }])
+  })
+})
+
+describe('Reconciler and time', () => {
+  test('looks once at what is due, in time, and does not look again and again', async () => {
+    const counted = { looks: 0 }
+    const dueMs = toys.clock.wallMs() + 90_000
+    const change = (kind: AnyKind) => looksOf(counted)(holding(() => ({ dueMs }))(kind))
+    toys.replica({ change: change as never })
+    toys.put('one')
+    await toys.pass(500)
+    counted.looks = 0
+    await toys.pass(89_000)
+    const before = counted.looks
+    await toys.pass(1_000)
+    const after = counted.looks - before
+    await toys.pass(60_000)
+    expect([before, after, counted.looks - before]).toEqual([1, 1, 1])
+  })
+
+  test('notices within a minute that the wall clock was stepped', async () => {
+    const change = holding(nowMs => (nowMs < 1e9 ? { dueMs: 1e9 } : { objects: [] }))
+    toys.replica({ change: change as never })
+    toys.put('one')
+    await toys.pass(500)
+    expect(toys.names('RoleBinding')).toEqual(['g-one'])
+    toys.clock.stepWall(1e9)
+    await toys.pass(60_500)
+    expect(toys.names('RoleBinding')).toEqual([])
+  })
+
+  test('has a place for what is not urgent, however little room there is', async () => {
+    toys.replica({ room: 1 })
+    toys.put('one')
+    await toys.pass(1_000)
+    expect(toys.phase('one')).toBe('Ready')
+  })
+
+  test('keeps places for what is urgent while all else hangs', async () => {
+    toys.replica({ room: 4 })
+    toys.put('old', { members: ['ada', 'eve'] })
+    await toys.pass(500)
+    const answered = Promise.withResolvers<void>()
+    toys.api.onWrite = (_verb, { kind }) => (kind === 'Service' ? answered.promise : undefined)
+    for (let i = 0; i < 10; i += 1) toys.put(`g${i}`)
+    await toys.pass(200)
+    toys.put('old', { members: ['ada'] })
+    await toys.pass(200)
+    expect(subjects('old')).not.toContain('eve')
+    answered.resolve()
+    await toys.pass(1_000)
+  })
+
+  test('pauses after turns that took too long', async () => {
+    toys.replica()
+    let writes = 0
+    toys.api.onWrite = (_verb, { kind }) => {
+      if (kind !== 'Service') return
+      writes += 1
+      toys.clock.advance(7_000)
+      toys.api.objects.delete('v1 Service n/g-one')
+      throw new RetryLater('no answer')
+    }
+    toys.put('one')
+    await toys.pass(60_000)
+    expect(writes).toBeLessThan(10)
+  })
+})
+
+describe('Reconciler and strangers', () => {
+  test('leaves an object of another parent, and tells it', async () => {
+    toys.replica()
+    const owner = { apiVersion: 'toy.skylab.dev/v1', kind: 'Gadget', name: 'two', uid: 'uid-of-two' }
+    const metadata = { name: 'g-one', namespace: 'n', ownerReferences: [owner] }
+    const theirs = toys.api.put({ apiVersion: 'v1', kind: 'Service', metadata })
+    toys.put('one')
+    await toys.pass(5_000)
+    expect([toys.get('Service', 'g-one'), toys.phase('one'), toys.names('RoleBinding')]).toEqual([
+      theirs,
+      'Conflict',
+      [],
+    ])
+  })
+
+  test('does not call a conflict contended, however often other objects change', async () => {
+    toys.replica()
+    toys.put('one')
+    await toys.pass(500)
+    const service = toys.get('Service', 'g-one')!
+    toys.api.put({ ...service, metadata: { ...service.metadata, ownerReferences: [] } })
+    for (let i = 0; i < 10; i += 1) {
+      await toys.pass(500)
+      toys.api.put({ ...toys.get('Deployment', 'g-one')!, spec: { replicas: i } })
+    }
+    await toys.pass(500)
+    expect(toys.phase('one')).toBe('Conflict')
+    toys.api.remove({ apiVersion: 'v1', kind: 'Service', namespace: 'n', name: 'g-one' })
+    await toys.pass(1_000)
+    expect(toys.phase('one')).toBe('Ready')
+  })
+
+  test('reads a last wish that somebody wrote as none, or as one', async () => {
+    toys.replica()
+    toys.put('one')
+    await toys.pass(500)
+    for (const last of [
+      '',
+      '[',
+      'null',
+      '{"spec":{"selector":7}}',
+      '{"__proto__":{"spec":1}}',
+      `${'['.repeat(50_000)}`,
+    ]) {
+      const service = toys.get('Service', 'g-one')!
+      const annotations = { ...service.metadata.annotations, 'skylab/last': last }
+      toys.put('one', { image: `app:${last.length}` })
+      toys.api.put({ ...service, metadata: { ...service.metadata, annotations } })
+      await toys.pass(2_000)
+      const after = toys.get('Service', 'g-one')!
+      expect([after.metadata.annotations, toys.phase('one')]).toEqual([service.metadata.annotations, 'Ready'])
+    }
+  })
+
+  test.each<[string, object]>([
+    ['nothing in it', {}],
+    ['other types', { colour: 7, members: 'ada', image: ['x'] }],
+    ['names of JavaScript', { colour: '__proto__', members: ['constructor', 'toString'], image: '__proto__' }],
+    ['deep lists', { members: JSON.parse(`${'['.repeat(5_000)}${']'.repeat(5_000)}`) }],
+  ])('goes on with others beside a parent with %s', async (_what, spec) => {
+    toys.replica()
+    const known = toys.put('bad')
+    toys.api.put({ ...known, spec })
+    toys.put('good')
+    await toys.pass(1_000)
+    expect(toys.phase('good')).toBe('Ready')
+  })
+
+  test('goes on with others beside a parent for which the kind throws', async () => {
+    const change = (kind: AnyKind): AnyKind => ({
+      ...kind,
+      desired: (key, ...args) => {
+        if (key === 'n/bad') throw new Error('a defect')
+        return kind.desired(key, ...args)
+      },
+    })
+    toys.replica({ change: change as never, room: 1 })
+    toys.put('bad')
+    toys.put('good')
+    await toys.pass(60_000)
+    expect(toys.phase('good')).toBe('Ready')
+    expect(toys.log.messages).toEqual(['error: a turn of gadget n/bad failed'])
+  })
+})

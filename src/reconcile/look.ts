@@ -1,0 +1,69 @@
+/** One look at a key: what is wanted, what differs, and what the status should say. Pure. */
+import { createHash } from 'node:crypto'
+import { asObject } from '../base/json.ts'
+import { canonical, patchTo } from './merge.ts'
+import { plan, refKey, refOf, wishText } from './plan.ts'
+import type { Act, Hold, Kind, Result, StatusPatch } from './types.ts'
+
+export interface Look {
+  readonly verdict: Hold
+  readonly acts: readonly Act[]
+  /** Equal for equal wishes. */
+  readonly wish: string
+}
+
+/** @returns undefined if the key is none of ours */
+export function lookAt<World>(kind: Kind<World>, key: string, nowMs: number): Look | undefined {
+  const verdict = kind.desired(key, kind.world(), nowMs)
+  if (verdict.do === 'leave') return undefined
+  const wish = createHash('sha256').update(wishText(verdict.objects)).digest('base64')
+  return { verdict, acts: plan(verdict, kind.parent), wish }
+}
+
+/** The server's words may quote a whole object. */
+const longestFailure = 1_000
+
+export function resultOf({ acts }: Look, more: Pick<Result, 'failure' | 'due' | 'contended'>): Result {
+  const { failure, due } = more
+  return {
+    ...more,
+    failure: failure?.slice(0, longestFailure),
+    settled: acts.length === 0 && failure === undefined && due.length === 0,
+    conflicts: acts.flatMap(act => (act.act === 'conflict' ? act.fact : [])),
+    awaited: acts.flatMap(act => (act.act === 'await' ? act.fact : [])),
+  }
+}
+
+export interface StatusChange {
+  readonly patch: StatusPatch
+  /** Equal for statuses that differ only in times. */
+  readonly text: string
+}
+
+/** The difference to the status that exists; undefined without one, or for nobody. */
+export function statusChange<World>(kind: Kind<World>, key: string, result: Result): StatusChange | undefined {
+  const wanted = kind.report(key, kind.world(), result)
+  if (!wanted) return undefined
+  const { of, status } = wanted
+  const live = asObject(of.owned.status)
+  const difference = patchTo(status, live, live)
+  if (difference === undefined) return undefined
+  return { patch: { of, status: asObject(difference) }, text: canonical(untimed(status)) }
+}
+
+/** A status that only came back at another time is the same. */
+function untimed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(untimed)
+  if (typeof value !== 'object' || value === null) return value
+  const kept = Object.entries(value).filter(([name]) => name !== 'lastTransitionTime')
+  return Object.fromEntries(kept.map(([name, inner]) => [name, untimed(inner)]))
+}
+
+/** An act for a wish: once done, the same act in the same turn would undo another's change. */
+export const signature = (act: Act, wish: string): string => `${act.act} ${act.stage} ${placeOf(act)} ${wish}`
+
+const placeOf = (act: Act): string => refKey(act.act === 'create' ? refOf(act.object) : act.fact.ref)
+
+/** What an act was planned for. */
+export const sightOf = (act: Act): string =>
+  `${placeOf(act)}@${act.act === 'create' ? '' : `${act.fact.uid}:${act.fact.resourceVersion}`}`

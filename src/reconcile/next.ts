@@ -1,0 +1,67 @@
+/** When a key is looked at again after a turn, if no event comes before. Pure, but for what a key remembers. */
+import { type Backoff, backoffMs } from '../base/backoff.ts'
+import type { Clock } from '../base/clock.ts'
+import { jittered } from '../base/loop.ts'
+import type { Memory } from './memory.ts'
+import type { TurnEnd } from './turn.ts'
+
+export interface NextLook {
+  readonly ms: number
+  readonly urgent?: boolean
+  /** Only urgent events are heard until then. */
+  readonly hold?: boolean
+}
+
+/** Another replica has the lease: look again when it should be done. */
+const refusedMs = 400
+/** A look costs no request, so a step of the wall clock is noticed after this time. */
+const longestMs = 60_000
+const backoff: Backoff = { baseMs: 1_000, capMs: 60_000 }
+
+const redisBackoff: Backoff = { baseMs: 1_000, capMs: 5_000 }
+
+/**
+ * Counts the failures of the key.
+ * @param urgent whether the turn was
+ */
+export function nextLook(end: TurnEnd, urgent: boolean, memory: Memory, clock: Clock): NextLook | undefined {
+  const nowMs = clock.monotonicMs()
+  count(end, memory, nowMs)
+  const looks: NextLook[] = [memory.rivals.leftMs(nowMs), memory.statusAtMs - nowMs]
+    .filter(ms => ms > 0)
+    .map(ms => ({ ms }))
+  if (end.dueMs !== undefined) {
+    looks.push({ ms: Math.min(longestMs, Math.max(0, end.dueMs - clock.wallMs())), urgent: true })
+  }
+  return [...looks, ...lookAfter(end, urgent, memory, nowMs)].sort((a, b) => a.ms - b.ms)[0]
+}
+
+function count({ result }: TurnEnd, memory: Memory, nowMs: number): void {
+  // Until then nothing was asked of Redis.
+  if (result === 'due' && nowMs < memory.dueAtMs) return
+  const isFailure = result === 'failed' || result === 'due' || result === 'over'
+  memory.failures = isFailure ? memory.failures + 1 : 0
+  if (result === 'due') memory.dueAtMs = nowMs + backoffMs(memory.failures, redisBackoff)
+}
+
+function lookAfter({ result, error }: TurnEnd, urgent: boolean, memory: Memory, nowMs: number): NextLook[] {
+  const failedMs = askedMs(error) + backoffMs(memory.failures, backoff)
+  switch (result) {
+    case 'refused':
+      return [{ ms: jittered(refusedMs, 0.25), urgent }]
+    // The first time it may be a process that was stopped.
+    case 'over':
+      return [{ ms: memory.failures === 1 ? 0 : failedMs, urgent }]
+    case 'failed':
+      return [{ ms: failedMs, hold: true }]
+    case 'due':
+      return [{ ms: memory.dueAtMs - nowMs }]
+    default:
+      return []
+  }
+}
+
+function askedMs(error: unknown): number {
+  const { afterMs } = (error ?? {}) as { readonly afterMs?: unknown }
+  return typeof afterMs === 'number' ? afterMs : 0
+}

@@ -1,0 +1,271 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { KubeObject } from '../base/domain.ts'
+import { factOf, lastAnnotation } from './facts.ts'
+import { firstStage, isRevocation, nextWrites, plan, refKey, refOf, wishText } from './plan.ts'
+import { mergePatched } from './testing/merge-patch.ts'
+import type { Act, Fact, Wanted } from './types.ts'
+
+const parent = { apiVersion: 'toy/v1', kind: 'Gadget' }
+const owner = (uid: string) => ({ ...parent, name: 'p', uid })
+
+const object = (name: string, more: object = {}, ownerReferences: object[] = [owner('p1')]): KubeObject =>
+  ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'n', ownerReferences }, ...more }) as KubeObject
+
+const paths = [['data'], ['list']]
+/** What a watch shows of an object. */
+const seen = (object: KubeObject, uid = `u-${object.metadata.name}`, version = '1'): Fact =>
+  factOf({ ...object, metadata: { ...object.metadata, uid, resourceVersion: version } }, paths)
+
+const wish = (object: KubeObject, more: Partial<Wanted> = {}): Wanted => ({
+  object,
+  stage: 1,
+  compare: 'exact',
+  ...more,
+})
+
+const parentFact = factOf({ ...parent, metadata: { name: 'p', uid: 'p1', resourceVersion: '1' } }, [])
+const planned = (objects: Wanted[], standing: Fact[]) => plan({ objects, standing, parent: parentFact }, parent)
+const sharing = (objects: Wanted[], standing: Fact[]) => plan({ objects, standing, parent: 'shared' }, parent)
+const short = (act: Act) => [act.act, act.stage, ...(act.act === 'remove' ? [act.why] : [])]
+
+describe('plan', () => {
+  test('creates what is absent', () => {
+    const wanted = wish(object('a', { data: { x: '1' } }))
+    expect(planned([wanted], [])).toEqual([{ act: 'create', stage: 1, object: wanted.object }])
+  })
+
+  test('changes what differs, and only that', () => {
+    const fact = seen(object('a', { data: { x: '1', y: '2' } }))
+    const acts = planned([wish(object('a', { data: { x: '3' } }))], [fact])
+    expect(acts).toEqual([{ act: 'change', stage: 1, fact, patch: { data: { x: '3', y: null } } }])
+    expect(planned([wish(object('a', { data: { x: '1', y: '2' } }))], [fact])).toEqual([])
+  })
+
+  test('removes what is not wanted, before everything else', () => {
+    const facts = [seen(object('a', { data: { x: '1' } })), seen(object('old'))]
+    const acts = planned([wish(object('new'), { stage: 0 }), wish(object('a', { data: {} }), { stage: 2 })], facts)
+    expect(acts.map(short)).toEqual([
+      ['remove', firstStage, 'unwanted'],
+      ['create', 0],
+      ['change', 2],
+    ])
+  })
+
+  test('takes unwanted elements of a grant before it adds others', () => {
+    const fact = seen(object('a', { list: ['ada', 'eve'] }))
+    const acts = planned([wish(object('a', { list: ['ada', 'bob'] }), { stage: 3, grants: [['list']] })], [fact])
+    expect(acts).toEqual([
+      { act: 'change', stage: firstStage, fact, patch: { list: ['ada'] } },
+      { act: 'change', stage: 3, fact, patch: { list: ['ada', 'bob'] } },
+    ])
+  })
+
+  test('only adds to a grant at its own stage', () => {
+    const acts = planned(
+      [wish(object('a', { list: ['ada', 'bob'] }), { grants: [['list']] })],
+      [seen(object('a', { list: ['ada'] }))],
+    )
+    expect(acts.map(short)).toEqual([['change', 1]])
+  })
+
+  test('removes what no patch can change', () => {
+    const fact = seen(object('a', { data: { x: '1' } }))
+    const acts = planned([wish(object('a', { data: { x: '2' } }), { immutable: [['data', 'x']] })], [fact])
+    expect(acts.map(short)).toEqual([['remove', 1, 'immutable']])
+  })
+
+  test('removes what no patch can change at once if it gives rights', () => {
+    const fact = seen(object('a', { data: { x: '1' } }))
+    const wanted = wish(object('a', { data: { x: '2' } }), { immutable: [['data', 'x']], grants: [['list']] })
+    expect(planned([wanted], [fact]).map(short)).toEqual([['remove', firstStage, 'immutable']])
+  })
+
+  test('awaits what is being deleted', () => {
+    const fact = { ...seen(object('a')), deleting: true }
+    expect(planned([wish(object('a'))], [fact]).map(short)).toEqual([['await', 1]])
+    expect(planned([], [fact])).toEqual([])
+  })
+
+  test('removes what belonged to a former parent of this name', () => {
+    const fact = seen(object('a', {}, [owner('p0')]))
+    expect(planned([wish(object('a'))], [fact]).map(short)).toEqual([['remove', firstStage, 'former']])
+  })
+
+  test.each<[string, object[]]>([
+    ['without owners', []],
+    ['with another kind of owner', [{ apiVersion: 'toy/v1', kind: 'Other', name: 'p', uid: 'p1' }]],
+    ['with an owner of another group', [{ apiVersion: 'other/v1', kind: 'Gadget', name: 'p', uid: 'p1' }]],
+    ['of another parent', [{ ...owner('q1'), name: 'q' }]],
+  ])('never touches an object %s', (_what, owners) => {
+    const fact = seen(object('a', { data: { x: '1' } }, owners))
+    expect(planned([wish(object('a'))], [fact])).toEqual([{ act: 'conflict', stage: 1, fact }])
+    expect(planned([], [fact])).toEqual([])
+  })
+
+  test('takes a shared object over from one parent to another, by a change', () => {
+    const fact = seen(object('a', {}, [{ ...owner('q1'), name: 'q' }]))
+    expect(sharing([wish(object('a'))], [fact])).toEqual([
+      { act: 'change', stage: 1, fact, patch: { metadata: { ownerReferences: [owner('p1')] } } },
+    ])
+    expect(sharing([], [fact]).map(short)).toEqual([['remove', firstStage, 'unwanted']])
+  })
+
+  test('knows its objects when the version of the parents changes', () => {
+    const fact = seen(object('a', {}, [{ ...owner('p1'), apiVersion: 'toy/v2' }]))
+    expect(planned([wish(object('a'))], [fact]).map(short)).toEqual([['change', 1]])
+  })
+
+  test('writes owners as a whole, and leaves others’ owners', () => {
+    const other = { apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'n1' }
+    const fact = seen(object('a', {}, [other, owner('p1'), owner('p2')]))
+    const wanted = wish(object('a', {}, [owner('p2'), owner('p3')]))
+    expect(planned([wanted], [fact])).toEqual([
+      { act: 'change', stage: 1, fact, patch: { metadata: { ownerReferences: [other, owner('p2'), owner('p3')] } } },
+    ])
+  })
+
+  test('notes the wish of an object that the server fills with defaults', () => {
+    const wanted = wish(object('a', { data: { x: '1' } }), { compare: 'covers' })
+    const [create] = planned([wanted], [])
+    const made = (create as { object: KubeObject }).object
+    expect(made.metadata.annotations).toEqual({ [lastAnnotation]: '{"data":{"x":"1"}}' })
+    const filled = seen({ ...made, data: { x: '1', byDefault: '2' } })
+    expect(planned([wanted], [filled])).toEqual([])
+    expect(planned([wish(object('a', { data: { y: '1' } }), { compare: 'covers' })], [filled])).toMatchObject([
+      { patch: { data: { x: null, y: '1' }, metadata: { annotations: { [lastAnnotation]: '{"data":{"y":"1"}}' } } } },
+    ])
+  })
+
+  test('refuses a wish without a parent, a wish of one name twice, and a Secret with its wish in an annotation', () => {
+    expect(() => planned([wish(object('a', {}, []))], [])).toThrow('has no Gadget as its owner')
+    expect(() => planned([wish(object('a')), wish(object('a'))], [])).toThrow('is wanted twice')
+    const secret = { ...object('a'), kind: 'Secret' }
+    expect(() => planned([wish(secret, { compare: 'covers' })], [])).toThrow('must be compared exactly')
+  })
+})
+
+describe('nextWrites', () => {
+  const at = (stage: number, name: string) => wish(object(name), { stage })
+  const names = (acts: Act[]) => acts.map(act => (act.act === 'create' ? act.object : act.fact.ref)).map(nameOf)
+  const nameOf = (place: { name?: unknown; metadata?: unknown }) =>
+    place.name ?? (place.metadata as { name: string }).name
+
+  test('are those of the lowest stage', () => {
+    expect(names(nextWrites(planned([at(2, 'c'), at(0, 'a'), at(0, 'b')], [])))).toEqual(['a', 'b'])
+  })
+
+  test('are none while an object of that stage is being deleted, or another’s', () => {
+    const foreign = seen(object('a', {}, []))
+    const deleted = { ...seen(object('a')), deleting: true }
+    expect(nextWrites(planned([at(0, 'a'), at(0, 'b'), at(1, 'c')], [foreign]))).toEqual([])
+    expect(names(nextWrites(planned([at(0, 'a'), at(0, 'b'), at(1, 'c')], [deleted])))).toEqual(['b'])
+    expect(nextWrites(planned([at(0, 'a'), at(1, 'c')], [deleted]))).toEqual([])
+  })
+
+  test('are the removals, whatever is in conflict', () => {
+    const facts = [seen(object('a', {}, [])), seen(object('old'))]
+    expect(nextWrites(planned([at(0, 'a')], facts)).map(short)).toEqual([['remove', firstStage, 'unwanted']])
+  })
+})
+
+describe('acts that are carried out', () => {
+  const data = fc.dictionary(fc.constantFrom('x', 'y', 'z'), fc.constantFrom('1', '2'))
+  const list = fc.uniqueArray(fc.constantFrom('ada', 'bob', 'eve'))
+  const name = fc.constantFrom<string>('a', 'b', 'c')
+  const wishes = fc.uniqueArray(
+    fc.record({ name, data, list, stage: fc.nat(2), compare: fc.constantFrom('exact' as const, 'covers' as const) }),
+    { selector: ({ name }) => name },
+  )
+  const owners = fc.constantFrom<object[]>([owner('p1')], [owner('p0')], [owner('p0'), owner('p1')], [])
+  const objects = fc.uniqueArray(fc.record({ name, data, list, owners }), { selector: ({ name }) => name })
+  const asWanted = ({
+    name,
+    data,
+    list,
+    stage,
+    compare,
+  }: {
+    name: string
+    data: object
+    list: string[]
+    stage: number
+    compare: 'exact' | 'covers'
+  }) => wish(object(name, { data, list }), { stage, compare, grants: [['list']] })
+
+  /** Carries out the plan by stages; returns the acts. */
+  function settle(wanted: Wanted[], world: Map<string, KubeObject>): Act[] {
+    const done: Act[] = []
+    for (let round = 0; round < 20; round += 1) {
+      const writes = nextWrites(
+        planned(
+          wanted,
+          [...world.values()].map(each => seen(each)),
+        ),
+      )
+      if (writes.length === 0) return done
+      for (const act of writes) {
+        done.push(act)
+        if (act.act === 'create') world.set(refKey(refOf(act.object)), act.object)
+        else if (act.act === 'remove') world.delete(refKey(act.fact.ref))
+        else if (act.act === 'change') {
+          const key = refKey(act.fact.ref)
+          world.set(key, mergePatched(world.get(key), act.patch) as KubeObject)
+        }
+      }
+    }
+    throw new Error('the acts do not end')
+  }
+
+  const worldOf = (have: { name: string; data: object; list: string[]; owners: object[] }[]) =>
+    new Map(
+      have.map(({ name, data, list, owners }) => object(name, { data, list }, owners)).map(o => [refKey(refOf(o)), o]),
+    )
+
+  test('end, touch nothing of another’s, and leave nothing that is not wanted', () => {
+    fc.assert(
+      fc.property(wishes, objects, (wanted, have) => {
+        const world = worldOf(have)
+        const foreign = [...world].filter(([, { metadata }]) => metadata.ownerReferences?.length === 0)
+        settle(wanted.map(asWanted), world)
+        for (const [key, object] of foreign) expect(world.get(key)).toBe(object)
+        const ours = [...world.values()].filter(({ metadata }) => metadata.ownerReferences!.length > 0)
+        const names = new Set(wanted.map(({ name }) => name))
+        expect(ours.filter(({ metadata }) => !names.has(metadata.name))).toEqual([])
+        if (foreign.some(([, { metadata }]) => names.has(metadata.name))) return
+        expect(ours.map(({ metadata }) => metadata.name).sort()).toEqual([...names].sort())
+      }),
+    )
+  })
+
+  test('take something away before they give anything', () => {
+    fc.assert(
+      fc.property(wishes, objects, (wanted, have) => {
+        const stages = settle(wanted.map(asWanted), worldOf(have)).map(({ stage }) => stage)
+        expect(stages).toEqual([...stages].sort((a, b) => a - b))
+      }),
+    )
+  })
+
+  test('of revocations give nobody a right', () => {
+    fc.assert(
+      fc.property(wishes, objects, (wanted, have) => {
+        const acts = planned(
+          wanted.map(asWanted),
+          [...worldOf(have).values()].map(each => seen(each)),
+        )
+        for (const act of acts.filter(isRevocation)) {
+          if (act.act !== 'change') continue
+          expect(act.fact.owned.list).toEqual(expect.arrayContaining(act.patch.list as string[]))
+          expect(Object.keys(act.patch)).toEqual(['list'])
+        }
+      }),
+    )
+  })
+})
+
+test('wishText depends on the wishes, not on the order of their fields', () => {
+  const [a, b] = [object('a', { data: { x: '1', y: '2' } }), object('a', { data: { y: '2', x: '1' } })]
+  expect(wishText([wish(a)])).toBe(wishText([wish(b)]))
+  expect(wishText([wish(a)])).not.toBe(wishText([wish(object('a', { data: { x: '1' } }))]))
+})

@@ -1,0 +1,121 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { ManualClock } from '../../test/kit/clock.ts'
+import { KeyQueue } from './queue.ts'
+
+let clock: ManualClock
+let queue: KeyQueue
+let ready: number
+
+beforeEach(() => {
+  clock = new ManualClock()
+  ready = 0
+  const onReady = () => {
+    ready += 1
+  }
+  queue = new KeyQueue({ clock, gatherMs: 20, onReady })
+})
+
+/** Lets timers that are due run. */
+async function pass(ms: number) {
+  clock.advance(ms)
+  for (let i = 0; i < 10; i += 1) await Promise.resolve()
+}
+
+const taken = (urgentOnly = false) => queue.take(urgentOnly)?.key
+
+describe('KeyQueue', () => {
+  test('gives a key once for all events of a moment', async () => {
+    queue.add('a', false)
+    queue.add('b', false)
+    queue.add('a', false)
+    expect(taken()).toBeUndefined()
+    await pass(20)
+    expect([ready, taken(), taken(), taken()]).toEqual([1, 'a', 'b', undefined])
+  })
+
+  test('gives urgent keys first', async () => {
+    for (let i = 0; i < 1000; i += 1) queue.add(`new-${i}`, false)
+    await pass(20)
+    queue.add('revoked', true)
+    await pass(20)
+    expect([taken(), taken()]).toEqual(['revoked', 'new-0'])
+  })
+
+  test('makes a waiting key urgent, and keeps since when it waits', async () => {
+    queue.add('a', false)
+    queue.add('b', false)
+    await pass(20)
+    queue.add('b', true)
+    await pass(20)
+    expect(queue.take(true)).toEqual({ key: 'b', urgent: true, sinceMs: 1000 })
+    expect(queue.take(true)).toBeUndefined()
+    expect(taken()).toBe('a')
+  })
+
+  test('gives a key again only when its look is over', async () => {
+    queue.add('a', false)
+    await pass(20)
+    expect(taken()).toBe('a')
+    queue.add('a', true)
+    await pass(20)
+    expect(taken()).toBeUndefined()
+    queue.done('a')
+    expect([queue.take(true)?.key, queue.depth]).toEqual(['a', 0])
+  })
+
+  test('gives a key later, and hears what comes before', async () => {
+    queue.after('a', 5000)
+    queue.add('a', false)
+    await pass(20)
+    expect(taken()).toBe('a')
+    queue.done('a')
+    await pass(5000)
+    await pass(20)
+    expect(taken()).toBe('a')
+  })
+
+  test('hears only what is urgent while a key is held', async () => {
+    queue.after('a', 5000, { hold: true })
+    queue.add('a', false)
+    await pass(20)
+    expect(taken()).toBeUndefined()
+    queue.add('a', true)
+    await pass(20)
+    expect(taken()).toBe('a')
+  })
+
+  test('forgets what is not urgent and was asked during a look, if the key is held after it', async () => {
+    queue.add('a', false)
+    queue.add('b', false)
+    await pass(20)
+    expect([taken(), taken()]).toEqual(['a', 'b'])
+    for (const key of ['a', 'b']) {
+      queue.add(key, key === 'b')
+      await pass(20)
+      queue.after(key, 5000, { hold: true })
+      queue.done(key)
+    }
+    expect([taken(), taken()]).toEqual(['b', undefined])
+  })
+
+  test('knows one later time of a key', async () => {
+    queue.after('a', 1000)
+    queue.after('a', 5000)
+    queue.after('b', 1000)
+    queue.forget('b')
+    await pass(1000)
+    await pass(20)
+    expect(taken()).toBeUndefined()
+    await pass(4000)
+    await pass(20)
+    expect(taken()).toBe('a')
+  })
+
+  test('gives nothing after its end', async () => {
+    queue.add('a', true)
+    await queue.stop()
+    await pass(20)
+    queue.add('b', true)
+    expect([taken(), queue.depth]).toEqual([undefined, 0])
+  })
+})

@@ -1,0 +1,214 @@
+/**
+ * Makes so what custom resources of one kind say. Events of watches only name keys; a turn looks at what is seen then, and
+ * decides by that. Every replica runs this for every key.
+ */
+import type { Clock } from '../base/clock.ts'
+import type { Failpoint } from '../base/failpoint.ts'
+import { type Log, logUnexpected } from '../base/log.ts'
+import { jittered, Loop } from '../base/loop.ts'
+import type { Leases } from '../leases/leases.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { TurnLimit } from './limit.ts'
+import { type Memory, newMemory } from './memory.ts'
+import { nextLook } from './next.ts'
+import { KeyQueue, type Taken } from './queue.ts'
+import type { RivalsOptions } from './rivals.ts'
+import { Turn, type TurnEnd } from './turn.ts'
+import type { Kind } from './types.ts'
+import { type ReconcileClient, Writer } from './writer.ts'
+
+export type ReconcileMetrics = Pick<
+  Metrics,
+  'reconcileTurns' | 'reconcileReaction' | 'reconcileWrites' | 'reconcileQueue' | 'reconcileContended'
+>
+
+export interface ReconcilerOptions<World> {
+  readonly kind: Kind<World>
+  readonly kube: ReconcileClient
+  readonly leases: Pick<Leases, 'acquireTask'>
+  /** The name of a lease in Redis: `<kind>:<key>`, or a lock. */
+  readonly leaseKey: (name: string) => string
+  readonly leaseTtlMs: number
+  /** Number of turns at once. A quarter of them is for urgent keys alone. */
+  readonly room: number
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: ReconcileMetrics
+  /** `reconcile.<kind>.<act>.<kind of object>.before-send`, and `.after-send`, with the key. */
+  readonly failpoint: Failpoint
+  readonly rivals?: RivalsOptions
+  /** Default: 30 min. */
+  readonly resyncMs?: number
+}
+
+/** Part of the TTL of a lease that a turn may take. */
+const turnShare = 0.66
+const gatherMs = 20
+const resyncMs = 1_800_000
+
+export class Reconciler<World> {
+  readonly #options: ReconcilerOptions<World>
+  readonly #queue: KeyQueue
+  readonly #memories = new Map<string, Memory>()
+  readonly #contended = new Set<string>()
+  readonly #turns = new Set<Promise<void>>()
+  readonly #stopping = new AbortController()
+  readonly #resync: Loop
+  readonly #unlisten: (() => void)[] = []
+  #open = false
+  #normal = 0
+
+  constructor(options: ReconcilerOptions<World>) {
+    const { clock, kind } = options
+    this.#options = options
+    this.#queue = new KeyQueue({ clock, gatherMs, onReady: () => this.#pump() })
+    const rest = () => ({ ms: jittered(options.resyncMs ?? resyncMs, 0.1) })
+    const round = async () => {
+      this.#lookAtAll()
+      return rest()
+    }
+    this.#resync = new Loop({ clock, round, failed: rest })
+    for (const { watch, keysOf } of kind.sources) {
+      const listener = watch.on(change => {
+        for (const { key, urgent } of keysOf(change)) this.#queue.add(key, urgent)
+      })
+      this.#unlisten.push(listener)
+    }
+  }
+
+  /** Takes turns once all watches show the cluster. */
+  start(): void {
+    const { kind } = this.#options
+    const { signal } = this.#stopping
+    const open = () => {
+      this.#open = true
+      this.#resync.start({ ms: jittered(this.#options.resyncMs ?? resyncMs, 0.1) })
+      this.#pump()
+    }
+    Promise.all(kind.sources.map(({ watch }) => watch.whenSynced(signal))).then(open, () => {})
+  }
+
+  /** Begins no more writes. Resolves when those in flight are answered, or their turn is over. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('the reconciler was stopped'))
+    for (const unlisten of this.#unlisten) unlisten()
+    await Promise.all([this.#queue.stop(), this.#resync.stop()])
+    await Promise.all(this.#turns)
+  }
+
+  /** Asks for a look at a key. */
+  poke(key: string, urgent = false): void {
+    this.#queue.add(key, urgent)
+    this.#gauge()
+  }
+
+  /** Redis may have lost what effects wrote: all are written again. */
+  effectsLost(): void {
+    this.#lookAtAll()
+  }
+
+  #lookAtAll(): void {
+    for (const [key, { effects }] of this.#memories) {
+      effects.clear()
+      this.#queue.add(key, false)
+    }
+  }
+
+  #pump(): void {
+    const { room } = this.#options
+    while (this.#open && !this.#stopping.signal.aborted && this.#turns.size < room) {
+      const taken = this.#queue.take(this.#normal >= normalRoom(room))
+      if (!taken) break
+      const turn = this.#take(taken)
+      this.#turns.add(turn)
+      void turn.finally(() => {
+        this.#turns.delete(turn)
+        this.#queue.done(taken.key)
+        this.#pump()
+      })
+    }
+    this.#gauge()
+  }
+
+  async #take(taken: Taken): Promise<void> {
+    const { kind, log, metrics, clock } = this.#options
+    const { key, urgent, sinceMs } = taken
+    if (!urgent) this.#normal += 1
+    const wasHeld = this.#memories.has(key)
+    const memory = this.#memoryOf(key)
+    let end: TurnEnd
+    try {
+      end = await this.#turn(key, memory)
+      if (end.result === 'left') await this.#left(key, wasHeld)
+    } catch (error) {
+      end = { result: 'failed', writes: 0, error }
+    }
+    if (!urgent) this.#normal -= 1
+    const isUnexpected = end.result === 'failed' && memory.failures === 0
+    if (isUnexpected) logUnexpected(log, end.error, `a turn of ${kind.name} ${key} failed`)
+    metrics.reconcileTurns.inc({ kind: kind.name, result: end.result })
+    if (end.writes > 0) metrics.reconcileReaction.observe({ kind: kind.name }, (clock.monotonicMs() - sinceMs) / 1000)
+    this.#after(taken, memory, end)
+  }
+
+  async #turn(key: string, memory: Memory): Promise<TurnEnd> {
+    const { kind, kube, clock, leaseTtlMs, leases, leaseKey, metrics } = this.#options
+    const limit = new TurnLimit(clock, leaseTtlMs * turnShare)
+    const agent = `${kind.name}=${encodeURIComponent(key)}`
+    let token = ''
+    const call = (place: string) => ({
+      signal: limit.signal,
+      agent: `${agent}${token}`,
+      check: () => limit.check(),
+      failpoint: (at: string) => this.#options.failpoint(`reconcile.${kind.name}.${place}.${at}`, key),
+    })
+    const acquire = async (lock?: string) => {
+      const lease = await leases.acquireTask(leaseKey(lock ?? `${kind.name}:${key}`))
+      if (lock === undefined && lease) token = ` turn=${lease.token.slice(0, 8)}`
+      return lease
+    }
+    const writer = new Writer({ kube, sights: kind.sources.map(({ watch }) => watch), call })
+    const ends = () => this.#stopping.signal.aborted
+    const onWrite = (verb: string, result: string) => metrics.reconcileWrites.inc({ kind: kind.name, verb, result })
+    try {
+      return await new Turn({ kind, key, memory, clock, writer, limit, acquire, ends, onWrite }).take()
+    } finally {
+      limit.release()
+    }
+  }
+
+  async #left(key: string, wasHeld: boolean): Promise<void> {
+    const { kind } = this.#options
+    if (wasHeld) await kind.onGone?.(key)
+    this.#memories.delete(key)
+    this.#contended.delete(key)
+  }
+
+  /** When the key is looked at again, if nothing happens before. */
+  #after({ key, urgent }: Taken, memory: Memory, end: TurnEnd): void {
+    const { clock } = this.#options
+    if (end.result === 'left' || this.#stopping.signal.aborted) return void this.#queue.forget(key)
+    if (memory.rivals.leftMs(clock.monotonicMs()) > 0) this.#contended.add(key)
+    else this.#contended.delete(key)
+    const next = nextLook(end, urgent, memory, clock)
+    if (next) this.#queue.after(key, next.ms, next)
+    else this.#queue.forget(key)
+  }
+
+  #memoryOf(key: string): Memory {
+    const known = this.#memories.get(key)
+    if (known) return known
+    const memory = newMemory(this.#options.rivals)
+    this.#memories.set(key, memory)
+    return memory
+  }
+
+  #gauge(): void {
+    const { metrics, kind } = this.#options
+    metrics.reconcileQueue.set({ kind: kind.name }, this.#queue.depth)
+    metrics.reconcileContended.set({ kind: kind.name }, this.#contended.size)
+  }
+}
+
+/** Places for keys that are not urgent: one at least. */
+const normalRoom = (room: number): number => Math.max(1, room - Math.ceil(room / 4))

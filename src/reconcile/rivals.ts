@@ -1,0 +1,84 @@
+/**
+ * Notices that somebody else changes our objects again and again, such as another release with other wishes: to answer each
+ * change would never end. Pure.
+ */
+
+export interface RivalsOptions {
+  /** How often a key may be found different within `withinMs` before a pause. */
+  readonly times: number
+  readonly withinMs: number
+  readonly pauseMs: number
+}
+
+export const rivalsDefaults: RivalsOptions = { times: 4, withinMs: 60_000, pauseMs: 30_000 }
+
+/** Of one key. Times are of the monotonic clock. A new wish is a new beginning. */
+export class Rivals {
+  readonly #options: RivalsOptions
+  #wish: string | undefined
+  #foundMs: number[] = []
+  #lastSeen: string | undefined
+  #pausedUntilMs = Number.NEGATIVE_INFINITY
+  /** When the rival has been silent for long enough. */
+  #calmAtMs = Number.NEGATIVE_INFINITY
+
+  constructor(options: RivalsOptions = rivalsDefaults) {
+    this.#options = options
+  }
+
+  /** All is as wished, or has just been written so. */
+  reached(wish: string): void {
+    if (wish === this.#wish) return
+    this.#wish = wish
+    this.#foundMs = []
+    this.#lastSeen = undefined
+    this.#pausedUntilMs = Number.NEGATIVE_INFINITY
+    this.#calmAtMs = Number.NEGATIVE_INFINITY
+  }
+
+  /**
+   * Something differs. Counts if this wish was reached before.
+   * @param seen what differs, in which version: the same sight counts once
+   * @returns whether the wish was reached before, so that others have undone it
+   */
+  found(wish: string, seen: string, nowMs: number): boolean {
+    if (wish !== this.#wish) return false
+    if (seen !== this.#lastSeen && !this.isPaused(wish, nowMs)) this.#count(seen, nowMs)
+    return true
+  }
+
+  #count(seen: string, nowMs: number): void {
+    this.#lastSeen = seen
+    this.#foundMs = [...this.#foundMs.filter(ms => ms > nowMs - this.#options.withinMs), nowMs]
+    // A rival that was known is back.
+    if (this.#foundMs.length < this.#options.times && nowMs >= this.#calmAtMs) return
+    this.#pausedUntilMs = nowMs + this.#options.pauseMs
+    this.#calmAtMs = nowMs + this.#knownMs
+  }
+
+  /** Others replace our status again and again: one of us may have given way to a rival. */
+  suspect(wish: string, nowMs: number): void {
+    if (wish === this.#wish) this.#calmAtMs = Math.max(this.#calmAtMs, nowMs + this.#knownMs)
+  }
+
+  /** Longer than two pauses, in which each of two rivals tries once. */
+  get #knownMs(): number {
+    return 2 * this.#options.withinMs
+  }
+
+  /** Whether only revocations are done for now. */
+  isPaused(wish: string, nowMs: number): boolean {
+    return wish === this.#wish && nowMs < this.#pausedUntilMs
+  }
+
+  /** Whether there is a rival: from the first pause until it has done nothing for twice `withinMs`. */
+  isContended(wish: string, nowMs: number): boolean {
+    return wish === this.#wish && nowMs < this.#calmAtMs
+  }
+
+  /** Milliseconds until the end of the pause, or then until there is no rival; 0 without one. */
+  leftMs(nowMs: number): number {
+    const endMs = nowMs < this.#pausedUntilMs ? this.#pausedUntilMs : this.#calmAtMs
+    return Math.max(0, endMs - nowMs)
+  }
+}

@@ -1,0 +1,90 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { ManualClock } from '../../test/kit/clock.ts'
+import type { KubeObject } from '../base/domain.ts'
+import type { Sight } from './sight.ts'
+import { FakeApi } from './testing/api.ts'
+import type { Fact } from './types.ts'
+
+let clock: ManualClock
+let api: FakeApi
+let sight: Sight
+
+beforeEach(() => {
+  clock = new ManualClock()
+  api = new FakeApi()
+  api.live = false
+  sight = api.sight('v1', 'ConfigMap', [['data']], clock)
+})
+
+const map = (x: string, name = 'a'): KubeObject => ({
+  ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'n' }, data: { x } },
+})
+const dataOf = (fact: Fact | undefined) => (fact?.owned.data as { x: string } | undefined)?.x
+const seen = () => dataOf(sight.get('n/a'))
+const all = () => [...sight.values()].map(dataOf)
+
+describe('Sight', () => {
+  test('shows an answer before the watch does', () => {
+    sight.lay(api.put(map('1')))
+    expect([seen(), all()]).toEqual(['1', ['1']])
+    api.show()
+    expect([seen(), all()]).toEqual(['1', ['1']])
+  })
+
+  test('keeps an answer while the watch shows older states', () => {
+    api.put(map('1'))
+    api.show()
+    api.put(map('2'))
+    sight.lay(api.put(map('3')))
+    const [older, newer] = [seen(), all()]
+    expect([older, newer]).toEqual(['3', ['3']])
+    api.put(map('4'))
+    api.show()
+    expect([seen(), all()]).toEqual(['4', ['4']])
+  })
+
+  test('ignores an answer that is older than what the watch shows', () => {
+    const first = api.put(map('1'))
+    api.put(map('2'))
+    api.show()
+    sight.lay(first)
+    expect(seen()).toBe('2')
+  })
+
+  test('shows an object that we deleted as being deleted, until the watch shows its end', () => {
+    const made = api.put(map('1'))
+    api.show()
+    sight.layDeleted(sight.get('n/a')!)
+    expect(sight.get('n/a')).toMatchObject({ deleting: true, uid: made.metadata.uid })
+    api.remove({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'n', name: 'a' })
+    api.show()
+    expect(sight.get('n/a')).toBeUndefined()
+  })
+
+  test('hides an object that is gone, but not the next one of its name', () => {
+    api.put(map('1'))
+    api.show()
+    sight.layGone(sight.get('n/a')!)
+    expect([seen(), all()]).toEqual([undefined, []])
+    api.put({ ...map('2'), metadata: { ...map('2').metadata, uid: 'another' } })
+    api.show()
+    expect([seen(), all()]).toEqual(['2', ['2']])
+  })
+
+  test('keeps an answer when the watch tells of the end of an earlier object', () => {
+    api.put(map('1'))
+    api.show()
+    api.remove({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'n', name: 'a' })
+    sight.lay({ ...map('2'), metadata: { ...map('2').metadata, uid: 'another', resourceVersion: '9' } })
+    api.show()
+    expect(seen()).toBe('2')
+  })
+
+  test('forgets an answer that the watch never shows', () => {
+    sight.lay({ ...map('1'), metadata: { ...map('1').metadata, uid: 'u', resourceVersion: '9' } })
+    clock.advance(119_999)
+    expect(seen()).toBe('1')
+    clock.advance(1)
+    expect([seen(), all()]).toEqual([undefined, []])
+  })
+})

@@ -1,0 +1,152 @@
+/**
+ * A watch on one kind of object with our own answers laid over it: what we have just written is seen at once, and not
+ * written again, although the watch shows it later. An answer counts until the watch has it, or something newer.
+ */
+import type { Clock } from '../base/clock.ts'
+import type { KubeObject } from '../base/domain.ts'
+import { keyOf } from '../kube/cache.ts'
+import type { Change, ChangeListener } from '../kube/picture.ts'
+import type { Reflector } from '../kube/reflector.ts'
+import type { Fact, Seeing } from './types.ts'
+
+/**
+ * An answer counts for so long at most: the watch may never show it, such as an object without our labels. Longer than a
+ * watch can be silent until it is taken for dead.
+ */
+const layMs = 120_000
+
+interface Laid {
+  /** Undefined: the object with this UID is gone. */
+  readonly fact: Fact | undefined
+  readonly uid: string
+  readonly resourceVersion: string
+  /** Our deletion was accepted, which makes no version that we know of. */
+  readonly deleted: boolean
+  readonly untilMs: number
+}
+
+export interface SightOptions {
+  readonly reflector: Pick<Reflector<Fact>, 'get' | 'values' | 'on' | 'whenSynced'>
+  readonly apiVersion: string
+  readonly kind: string
+  /** As the reflector projects. */
+  readonly project: (object: KubeObject) => Fact
+  readonly clock: Clock
+}
+
+export class Sight implements Seeing {
+  readonly #options: SightOptions
+  readonly #laid = new Map<string, Laid>()
+  /** UIDs whose end the watch has shown a moment ago, with when to forget them: an answer may come after that. */
+  readonly #ended = new Map<string, number>()
+
+  constructor(options: SightOptions) {
+    this.#options = options
+    options.reflector.on(change => this.#seen(change))
+  }
+
+  get apiVersion(): string {
+    return this.#options.apiVersion
+  }
+
+  get kind(): string {
+    return this.#options.kind
+  }
+
+  /** Resolves after the first complete list; rejects with the signal's reason when that comes first. */
+  whenSynced(signal: AbortSignal): Promise<void> {
+    return this.#options.reflector.whenSynced(signal)
+  }
+
+  /** By `namespace/name`, or by name where there is no namespace. */
+  get(key: string): Fact | undefined {
+    return this.#over(key, this.#options.reflector.get(key))
+  }
+
+  *values(): Generator<Fact, void, undefined> {
+    const unseen = new Set(this.#laid.keys())
+    for (const seen of this.#options.reflector.values()) {
+      const key = keyOfFact(seen)
+      unseen.delete(key)
+      const fact = this.#over(key, seen)
+      if (fact) yield fact
+    }
+    for (const key of unseen) {
+      const fact = this.#over(key, undefined)
+      if (fact) yield fact
+    }
+  }
+
+  /** Calls the listener with every change that the watch shows. */
+  on(listener: ChangeListener<Fact>): () => void {
+    return this.#options.reflector.on(listener)
+  }
+
+  /** Lays the server's answer over the watch. */
+  lay(object: KubeObject): void {
+    this.#lay(this.#options.project(object), false)
+  }
+
+  /** The server has accepted our deletion. */
+  layDeleted(fact: Fact): void {
+    this.#lay({ ...fact, deleting: true }, true)
+  }
+
+  /** The server says that there is no object of this name any more. */
+  layGone(fact: Fact): void {
+    const { uid, resourceVersion } = fact
+    this.#put(keyOfFact(fact), { fact: undefined, uid, resourceVersion, deleted: true })
+  }
+
+  #lay(fact: Fact, deleted: boolean): void {
+    const { uid, resourceVersion } = fact
+    this.#put(keyOfFact(fact), { fact, uid, resourceVersion, deleted })
+  }
+
+  #put(key: string, laid: Omit<Laid, 'untilMs'>): void {
+    const seen = this.#options.reflector.get(key)
+    if (this.#ended.has(laid.uid) || (seen && isOver(laid, seen))) return
+    this.#laid.set(key, { ...laid, untilMs: this.#options.clock.monotonicMs() + layMs })
+  }
+
+  #over(key: string, seen: Fact | undefined): Fact | undefined {
+    const laid = this.#laid.get(key)
+    if (!laid) return seen
+    const isLate = this.#options.clock.monotonicMs() >= laid.untilMs
+    if (!isLate && !(seen && isOver(laid, seen))) return laid.fact
+    this.#laid.delete(key)
+    return seen
+  }
+
+  #seen(change: Change<Fact>): void {
+    const key = keyOf(change.namespace, change.name)
+    if (change.type === 'gone' && change.confirmed) this.#end(change.uid)
+    const laid = this.#laid.get(key)
+    if (!laid) return
+    const isOlder = change.type === 'gone' ? change.uid !== laid.uid : !isOver(laid, change.value)
+    if (!isOlder) this.#laid.delete(key)
+  }
+
+  #end(uid: string): void {
+    const nowMs = this.#options.clock.monotonicMs()
+    for (const [known, untilMs] of this.#ended) {
+      if (untilMs > nowMs) break
+      this.#ended.delete(known)
+    }
+    this.#ended.set(uid, nowMs + layMs)
+  }
+}
+
+const keyOfFact = ({ ref }: Fact): string => keyOf(ref.namespace, ref.name)
+
+/** Whether the watch shows the answer, or something newer. The version before our own deletion is older. */
+function isOver(laid: Omit<Laid, 'untilMs'>, seen: Fact): boolean {
+  const isSame = seen.resourceVersion === laid.resourceVersion
+  return isSame ? !laid.deleted || seen.uid !== laid.uid : isNewer(seen.resourceVersion, laid.resourceVersion)
+}
+
+/** API servers count versions; of any others the watch's is taken for the newer one. */
+function isNewer(version: string, than: string): boolean {
+  const isCounted = /^\d+$/.test(version) && /^\d+$/.test(than)
+  return isCounted ? BigInt(version) > BigInt(than) : true
+}

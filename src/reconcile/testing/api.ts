@@ -1,0 +1,163 @@
+/** For tests: an API server in memory, with versions, UIDs and watches that lag as the test says. */
+import type { Clock } from '../../base/clock.ts'
+import type { KubeObject } from '../../base/domain.ts'
+import { Listeners } from '../../base/listeners.ts'
+import { keyOf } from '../../kube/cache.ts'
+import { KubeError } from '../../kube/client.ts'
+import type { ObjectRef } from '../../kube/kinds.ts'
+import type { Change } from '../../kube/picture.ts'
+import type { CallOptions } from '../../kube/requester.ts'
+import { factOf } from '../facts.ts'
+import { refKey, refOf } from '../plan.ts'
+import { Sight } from '../sight.ts'
+import type { Fact, Path } from '../types.ts'
+import type { ReconcileClient } from '../writer.ts'
+import { mergePatched } from './merge-patch.ts'
+
+const refusal = (status: number, reason: string) => new KubeError(status, reason, reason)
+
+type Event = Readonly<{ type: 'put' | 'gone'; object: KubeObject }>
+
+export class FakeApi {
+  readonly objects = new Map<string, KubeObject>()
+  /** Every accepted write, such as `create ConfigMap a`. */
+  readonly writes: string[] = []
+  /** Whether the status of objects can be written. */
+  hasStatus = true
+  /** Whether watches show each write at once. */
+  live = true
+  /** Called before each write takes effect; what it throws is the answer. */
+  onWrite: (verb: string, ref: ObjectRef, body: object) => unknown = () => {}
+  readonly #watches = new Map<string, FakeWatch[]>()
+  readonly #bySight = new Map<Sight, FakeWatch>()
+  readonly #unshown: Event[] = []
+  #version = 0
+
+  /** A watch on one kind, as a sight. */
+  sight(apiVersion: string, kind: string, paths: readonly Path[], clock: Clock): Sight {
+    const project = (object: KubeObject) => factOf(object, paths)
+    const reflector = new FakeWatch(project)
+    const name = `${apiVersion} ${kind}`
+    this.#watches.set(name, [...(this.#watches.get(name) ?? []), reflector])
+    const sight = new Sight({ reflector, apiVersion, kind, project, clock })
+    this.#bySight.set(sight, reflector)
+    return sight
+  }
+
+  /** Lets one watch lag until `catchUp`. */
+  stall(sight: Sight): void {
+    this.#bySight.get(sight)!.isStalled = true
+  }
+
+  catchUp(sight: Sight): void {
+    this.#bySight.get(sight)!.catchUp()
+  }
+
+  readonly client: ReconcileClient = {
+    create: async (object, options) => {
+      await this.#begin('create', refOf(object), object, options)
+      const key = refKey(refOf(object))
+      if (this.objects.has(key)) throw refusal(409, 'AlreadyExists')
+      return this.put(object)
+    },
+    get: async ref => this.objects.get(refKey(ref)) ?? null,
+    patch: async (ref, patch, options) => {
+      await this.#begin(options?.subresource ?? 'patch', ref, patch, options)
+      const before = this.objects.get(refKey(ref))
+      if (!before || (options?.subresource === 'status' && !this.hasStatus)) return null
+      this.#expect(before, ref.uid, options?.resourceVersion)
+      const { status, ...rest } = patch
+      const merged = mergePatched(before, options?.subresource === 'status' ? { status } : rest) as KubeObject
+      return this.put(merged)
+    },
+    deleteVersion: async (ref, version, options) => {
+      await this.#begin('delete', ref, {}, options)
+      const before = this.objects.get(refKey(ref))
+      if (!before) return 'gone'
+      if (before.metadata.uid !== ref.uid) return 'other'
+      if (before.metadata.resourceVersion !== version) return 'changed'
+      this.remove(ref)
+      return 'accepted'
+    },
+  }
+
+  /** Writes an object as somebody else, whatever was there. */
+  put(object: KubeObject): KubeObject {
+    const key = refKey(refOf(object))
+    this.#version += 1
+    const known = this.objects.get(key)
+    const uid = object.metadata.uid ?? known?.metadata.uid ?? `uid-${this.#version}`
+    const made = { ...object, metadata: { ...object.metadata, uid, resourceVersion: String(this.#version) } }
+    this.objects.set(key, made)
+    this.#tell({ type: 'put', object: made })
+    return made
+  }
+
+  remove(ref: ObjectRef): void {
+    const object = this.objects.get(refKey(ref))
+    if (!object) return
+    this.#version += 1
+    this.objects.delete(refKey(ref))
+    const metadata = { ...object.metadata, resourceVersion: String(this.#version) }
+    this.#tell({ type: 'gone', object: { ...object, metadata } })
+  }
+
+  /** Brings all watches up to date. */
+  show(): void {
+    for (const { type, object } of this.#unshown.splice(0)) {
+      for (const watch of this.#watches.get(`${object.apiVersion} ${object.kind}`) ?? []) watch.tell(type, object)
+    }
+  }
+
+  async #begin(verb: string, ref: ObjectRef, body: object, options: CallOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted()
+    options.check?.()
+    await options.failpoint?.('before-send')
+    await this.onWrite(verb, ref, body)
+    this.writes.push(`${verb} ${ref.kind} ${ref.name}`)
+  }
+
+  #expect({ metadata }: KubeObject, uid: string, version: string | undefined): void {
+    const isSame = version === undefined || version === metadata.resourceVersion
+    if (metadata.uid !== uid || !isSame) throw refusal(409, 'Conflict')
+  }
+
+  #tell(event: Event): void {
+    this.#unshown.push(event)
+    if (this.live) this.show()
+  }
+}
+
+class FakeWatch {
+  readonly #project: (object: KubeObject) => Fact
+  readonly #facts = new Map<string, Fact>()
+  readonly #listeners = new Listeners<Change<Fact>>()
+  readonly #missed: [Event['type'], KubeObject][] = []
+  isStalled = false
+
+  constructor(project: (object: KubeObject) => Fact) {
+    this.#project = project
+  }
+
+  get = (key: string) => this.#facts.get(key)
+  values = () => this.#facts.values()
+  on = (listener: (change: Change<Fact>) => void) => this.#listeners.add(listener)
+  whenSynced = async () => {}
+
+  catchUp(): void {
+    this.isStalled = false
+    for (const [type, object] of this.#missed.splice(0)) this.tell(type, object)
+  }
+
+  tell(type: Event['type'], object: KubeObject): void {
+    if (this.isStalled) return void this.#missed.push([type, object])
+    const { namespace = '', name } = object.metadata
+    const key = keyOf(namespace, name)
+    const value = this.#project(object)
+    const previous = this.#facts.get(key)
+    if (type === 'put') this.#facts.set(key, value)
+    else this.#facts.delete(key)
+    const changed = { namespace, name, uid: value.uid, value }
+    this.#listeners.notify(type === 'put' ? { ...changed, type, previous } : { ...changed, type, confirmed: true })
+  }
+}

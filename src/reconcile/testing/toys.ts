@@ -1,0 +1,118 @@
+/** For tests: replicas that reconcile toys on an API server in memory. */
+import { Registry } from 'prom-client'
+import { ManualClock } from '../../../test/kit/clock.ts'
+import { keepingLog } from '../../../test/kit/log.ts'
+import {
+  colourKind,
+  type GadgetSpec,
+  gadget,
+  gadgetKind,
+  type ToySights,
+  toyWatches,
+} from '../../../test/kit/reconcile/toy.ts'
+import type { KubeObject } from '../../base/domain.ts'
+import { RetryLater } from '../../base/errors.ts'
+import { createMetrics } from '../../telemetry/metrics.ts'
+import { Reconciler } from '../reconciler.ts'
+import type { Kind } from '../types.ts'
+import { FakeApi } from './api.ts'
+
+/** Leases as Redis keeps them. */
+export class FakeLeases {
+  readonly held = new Set<string>()
+  /** How often a lease was asked for. */
+  asked = 0
+  silent = false
+  /** Everyone gets every lease, as if those before had lapsed. */
+  lapsing = false
+
+  /** Redis answers when this is resolved. */
+  late: Promise<void> | undefined
+
+  acquireTask = async (key: string) => {
+    this.asked += 1
+    await this.late
+    if (this.silent) throw new RetryLater('Redis does not answer')
+    if (this.held.has(key) && !this.lapsing) return null
+    this.held.add(key)
+    return { token: 'token-of-lease', release: async () => void this.held.delete(key) }
+  }
+}
+
+export interface ReplicaOptions {
+  readonly flavour?: string
+  readonly change?: (kind: Kind<ToySights>) => Kind<ToySights>
+  readonly room?: number
+}
+
+/** Everything passes in the time of one clock, which the test moves. */
+export class Toys {
+  readonly clock = new ManualClock()
+  readonly api = new FakeApi()
+  readonly leases = new FakeLeases()
+  readonly log = keepingLog()
+  readonly failpoints: string[] = []
+  readonly #reconcilers: Reconciler<ToySights>[] = []
+
+  replica({ flavour = 'a', change = kind => kind, room = 4 }: ReplicaOptions = {}) {
+    const { clock, api, leases, log } = this
+    const sights = Object.fromEntries(
+      Object.entries(toyWatches).map(([name, { apiVersion, kind, paths }]) => [
+        name,
+        api.sight(apiVersion, kind, paths, clock),
+      ]),
+    ) as unknown as ToySights
+    const metrics = createMetrics(new Registry())
+    const common = {
+      ...{ kube: api.client, leases, leaseKey: (name: string) => name, leaseTtlMs: 10_000, room, clock, log, metrics },
+      failpoint: (name: string) => void this.failpoints.push(name),
+    }
+    const gadgets = new Reconciler({ kind: change(gadgetKind({ sights, flavour })), ...common })
+    const colours = new Reconciler({ kind: colourKind({ sights }), ...common })
+    this.#reconcilers.push(gadgets, colours)
+    for (const reconciler of [gadgets, colours]) reconciler.start()
+    return { sights, gadgets, colours, metrics }
+  }
+
+  put(name: string, spec: Partial<GadgetSpec> = {}, more: object = {}): KubeObject {
+    const object = gadget('n', name, spec)
+    const known = this.get('Gadget', name)
+    const generation = Number(known?.metadata.generation ?? 0) + 1
+    return this.api.put({
+      ...object,
+      metadata: { ...object.metadata, ...(known && { uid: known.metadata.uid! }), generation, ...more },
+      ...(known?.status !== undefined && { status: known.status }),
+    })
+  }
+
+  get(kind: string, name: string): KubeObject | undefined {
+    const { apiVersion } = Object.values(toyWatches).find(watch => watch.kind === kind)!
+    return this.api.objects.get(`${apiVersion} ${kind} n/${name}`)
+  }
+
+  /** Names of the objects of a kind. */
+  names(kind: string): string[] {
+    return [...this.api.objects.values()].filter(each => each.kind === kind).map(({ metadata }) => metadata.name)
+  }
+
+  phase(name: string): unknown {
+    return (this.get('Gadget', name)?.status as { phase?: unknown } | undefined)?.phase
+  }
+
+  /** Lets time pass in small steps, with all that happens meanwhile. */
+  async pass(ms: number): Promise<void> {
+    for (let left = ms; left > 0; left -= 10) {
+      this.clock.advance(Math.min(10, left))
+      await new Promise(resolve => setImmediate(resolve))
+    }
+  }
+
+  /** Forgets the writes so far. */
+  written(): string[] {
+    return this.api.writes.splice(0)
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#reconcilers.map(reconciler => reconciler.stop()))
+  }
+}

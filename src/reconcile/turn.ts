@@ -1,0 +1,247 @@
+/**
+ * One turn of one key: look; if something is to be done, take the lease, act stage by stage, and report. Each stage is
+ * planned anew by what is seen then. The lease spares work: what is sent is guarded by UID and version alone.
+ *
+ * | Redis | another has the lease | what is done |
+ * |---|---|---|
+ * | answers | no | everything |
+ * | answers | yes | nothing; at the second look only revocations |
+ * | silent | unknown | everything but effects, and what needs a lock |
+ */
+import type { Clock } from '../base/clock.ts'
+import { RetryLater } from '../base/errors.ts'
+import type { TaskLease } from '../leases/leases.ts'
+import { Due } from './due.ts'
+import { type Held, heldSoon } from './held.ts'
+import { type TurnLimit, TurnOver } from './limit.ts'
+import { type Look, lookAt, resultOf, sightOf, signature, statusChange } from './look.ts'
+import type { Memory } from './memory.ts'
+import { isRevocation, nextWrites } from './plan.ts'
+import type { Act, Hold, Kind } from './types.ts'
+import type { Writer } from './writer.ts'
+
+/**
+ * - `idle`: nothing was to be done;
+ * - `left`: the key is none of ours any more;
+ * - `refused`: another replica has the lease, or the lock;
+ * - `over`: the time was over, or the process ends;
+ * - `due`: done but for what waits for Redis;
+ * - `failed`: a write was refused, or not answered.
+ */
+export type TurnResult = 'idle' | 'done' | 'left' | 'refused' | 'over' | 'due' | 'failed'
+
+export interface TurnEnd {
+  readonly result: TurnResult
+  /** Number of writes that were accepted. */
+  readonly writes: number
+  /** When to look again, by the clock of the epoch. */
+  readonly dueMs?: number | undefined
+  readonly error?: unknown
+}
+
+export interface TurnOptions<World> {
+  readonly kind: Kind<World>
+  readonly key: string
+  readonly memory: Memory
+  readonly clock: Clock
+  readonly writer: Writer
+  readonly limit: TurnLimit
+  /** Takes the lease of the key, or a lock; null when another has it. @throws {RetryLater} when Redis does not answer */
+  readonly acquire: (lock?: string) => Promise<TaskLease | null>
+  /** Whether the process ends: nothing more is begun. */
+  readonly ends: () => boolean
+  readonly onWrite: (act: string, result: string) => void
+}
+
+/** Replicas without leases begin within this time. */
+const spreadMs = 200
+/** Rounds in which others change what we are about to change. */
+const maxStale = 3
+
+export class Turn<World> {
+  readonly #options: TurnOptions<World>
+  readonly #due: Due
+  #writes = 0
+  #dueMs: number | undefined
+  #lease: Held | undefined
+  #lock: Held | undefined
+
+  constructor(options: TurnOptions<World>) {
+    this.#options = options
+    this.#due = new Due(options.memory, options.limit, options.clock)
+  }
+
+  /** Never throws, but for a defect of the kind. */
+  async take(): Promise<TurnEnd> {
+    const { memory, clock, acquire } = this.#options
+    const look = this.#look()
+    if (!look) return this.#end('left')
+    const isUndone = this.#note(look)
+    if (!this.#hasWork(look)) {
+      memory.refusals = 0
+      return this.#end(this.#due.names.size > 0 ? 'due' : 'idle')
+    }
+    this.#lease = await heldSoon(acquire(), clock)
+    const revokes = this.#writesNow(look).some(isRevocation)
+    const onlyRevocations = this.#lease === 'refused'
+    if (onlyRevocations && (memory.refusals === 0 || !revokes)) {
+      memory.refusals += 1
+      return this.#end('refused')
+    }
+    memory.refusals = 0
+    // Replicas without leases would else do the same at the same time.
+    if (this.#lease === 'silent' && !revokes) await clock.sleep(Math.random() * spreadMs)
+    try {
+      if (isUndone) await this.#readParent(look.verdict)
+      return await this.#act(onlyRevocations)
+    } finally {
+      for (const held of [this.#lock, this.#lease]) if (typeof held === 'object') await held.release()
+    }
+  }
+
+  /** Another replica may know a newer wish: then it is our watch that is behind. If that cannot be read, ours counts. */
+  async #readParent({ parent }: Hold): Promise<void> {
+    if (parent !== 'shared') await this.#options.writer.read(parent).catch(() => {})
+  }
+
+  async #act(onlyRevocations: boolean): Promise<TurnEnd> {
+    try {
+      await this.#write(onlyRevocations)
+      if (onlyRevocations || this.#lock === 'refused') return this.#end('refused')
+      if (this.#options.ends()) return this.#end('over')
+      await this.#report(undefined)
+      return this.#end(this.#due.names.size > 0 ? 'due' : 'done')
+    } catch (error) {
+      if (error instanceof TurnOver) return this.#end('over')
+      if (!(error instanceof RetryLater) && error instanceof Error) await this.#report(error.message).catch(() => {})
+      return { ...this.#end('failed'), error }
+    }
+  }
+
+  async #write(onlyRevocations: boolean): Promise<void> {
+    const { limit, ends, memory } = this.#options
+    const done = new Set<string>()
+    for (let stale = 0; !ends(); ) {
+      const look = this.#look()
+      if (!look) return
+      const writes = await this.#permitted(look, onlyRevocations)
+      const isDone = (act: Act) => done.has(signature(act, look.wish))
+      const fresh = writes.filter(act => !isDone(act))
+      if (fresh.length === 0) {
+        // What was written and is different again counts as another's change.
+        if (look.acts.every(isDone)) memory.rivals.reached(look.wish)
+        return
+      }
+      limit.check()
+      const sent = await this.#sendAll(fresh)
+      for (const [i, outcome] of sent.entries()) if (outcome === 'done') done.add(signature(fresh[i]!, look.wish))
+      if (sent.includes('stale')) stale += 1
+      if (stale > maxStale) throw new RetryLater('others change the objects at the same time')
+    }
+  }
+
+  /** What may be sent now. Effects come between revocations and all else. */
+  async #permitted(look: Look, onlyRevocations: boolean): Promise<readonly Act[]> {
+    const writes = this.#writesNow(look)
+    if (onlyRevocations || writes.some(isRevocation)) return writes.filter(isRevocation)
+    const { lock, effects = [] } = look.verdict
+    await this.#due.apply(effects, this.#lease === 'silent')
+    if (lock === undefined || writes.length === 0) return writes
+    if (this.#due.names.has(lock)) return []
+    const { acquire, clock } = this.#options
+    this.#lock ??= await heldSoon(acquire(lock), clock)
+    if (this.#lock === 'silent') this.#due.names.add(lock)
+    return typeof this.#lock === 'object' ? writes : []
+  }
+
+  /** Sends acts side by side. @throws the first failure, when all have their answers */
+  async #sendAll(acts: readonly Act[]) {
+    const { writer, onWrite } = this.#options
+    const settled = await Promise.allSettled(acts.map(act => writer.send(act)))
+    for (const [i, outcome] of settled.entries()) {
+      onWrite(acts[i]!.act, outcome.status === 'fulfilled' ? outcome.value : 'failed')
+      if (outcome.status === 'fulfilled' && outcome.value === 'done') this.#writes += 1
+    }
+    return settled.map(outcome => {
+      if (outcome.status === 'rejected') throw outcome.reason
+      return outcome.value
+    })
+  }
+
+  /** Writes the status if it differs, by what is seen now. */
+  async #report(failure: string | undefined): Promise<void> {
+    const { kind, key, writer, memory, clock, onWrite } = this.#options
+    for (let round = 0; round < maxStale; round += 1) {
+      const look = this.#look()
+      if (!look) return
+      // There is more to do by now, which has a turn of its own.
+      const isBehind = this.#writesNow(look).length > 0 && failure === undefined && this.#due.names.size === 0
+      const change = isBehind ? undefined : statusChange(kind, key, this.#result(look, failure))
+      if (!change) return
+      const { patch, text } = change
+      const nowMs = clock.monotonicMs()
+      const isDoubtful = memory.statusPace.found(text, patch.of.resourceVersion, nowMs)
+      if (isDoubtful && !memory.rivals.isContended(look.wish, nowMs)) {
+        memory.rivals.suspect(look.wish, nowMs)
+        continue
+      }
+      if (!this.#mayReport(text)) return
+      const sent = await writer.report(patch)
+      onWrite('report', sent)
+      if (sent === 'stale') continue
+      this.#writes += 1
+      return memory.statusPace.wrote(text, clock.monotonicMs())
+    }
+  }
+
+  #mayReport(text: string): boolean {
+    const { memory, clock } = this.#options
+    const leftMs = memory.statusPace.leftMs(text, clock.monotonicMs())
+    memory.statusAtMs = clock.monotonicMs() + leftMs
+    return leftMs === 0
+  }
+
+  #look(): Look | undefined {
+    const { kind, key, clock } = this.#options
+    const nowMs = clock.wallMs()
+    const look = lookAt(kind, key, nowMs)
+    const dueMs = look?.verdict.dueMs
+    // What was due is seen by this look.
+    this.#dueMs = dueMs !== undefined && dueMs > nowMs ? dueMs : undefined
+    return look
+  }
+
+  /** @returns whether others have changed what was as wished */
+  #note({ acts, wish }: Look): boolean {
+    const { memory, clock } = this.#options
+    const writes = nextWrites(acts)
+    if (writes.length > 0) return memory.rivals.found(wish, writes.map(sightOf).join(), clock.monotonicMs())
+    if (acts.length === 0) memory.rivals.reached(wish)
+    return false
+  }
+
+  #hasWork(look: Look): boolean {
+    const { kind, key } = this.#options
+    if (look.verdict.effects?.some(effect => this.#due.has(effect)) || this.#writesNow(look).length > 0) return true
+    const change = statusChange(kind, key, this.#result(look, undefined))
+    return change !== undefined && this.#mayReport(change.text)
+  }
+
+  /** The next writes; only revocations in a pause. */
+  #writesNow({ acts, wish }: Look): readonly Act[] {
+    const { memory, clock } = this.#options
+    const writes = nextWrites(acts)
+    return memory.rivals.isPaused(wish, clock.monotonicMs()) ? writes.filter(isRevocation) : writes
+  }
+
+  #result(look: Look, failure: string | undefined) {
+    const { memory, clock } = this.#options
+    const contended = memory.rivals.isContended(look.wish, clock.monotonicMs())
+    return resultOf(look, { failure, due: [...this.#due.names], contended })
+  }
+
+  #end(result: TurnResult): TurnEnd {
+    this.#options.memory.due = this.#due.names
+    return { result, writes: this.#writes, dueMs: this.#dueMs }
+  }
+}

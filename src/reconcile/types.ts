@@ -1,0 +1,179 @@
+/**
+ * What a kind of custom resource tells the engine: which objects it wants, which of its objects exist, and how its status
+ * follows. All of it is computed from watches; the engine alone writes.
+ */
+import type { KubeMetadata, KubeObject } from '../base/domain.ts'
+import type { JsonObject } from '../base/json.ts'
+import type { ObjectRef } from '../kube/kinds.ts'
+import type { Change, ChangeListener } from '../kube/picture.ts'
+
+/** Names of fields from the top of an object; an index of a list is a name too. */
+export type Path = readonly string[]
+
+export type OwnerReference = NonNullable<KubeMetadata['ownerReferences']>[number]
+
+/** An object as a watch showed it, without what we do not own. */
+export interface Fact {
+  readonly ref: ObjectRef
+  readonly uid: string
+  readonly resourceVersion: string
+  readonly owners: readonly OwnerReference[]
+  /** It has a deletionTimestamp. */
+  readonly deleting: boolean
+  /** Only the paths that we own; of the parent also its status. */
+  readonly owned: JsonObject
+}
+
+/** An object that should exist. */
+export interface Wanted {
+  /**
+   * With an ownerReference to each of its parents. It must not contain what the server drops, such as empty lists of
+   * optional fields: it would be found different for ever.
+   */
+  readonly object: KubeObject
+  /** Objects of a stage are written when all stages below are as wanted. Rights have the highest one. 0 or more. */
+  readonly stage: number
+  /**
+   * `exact`: the owned paths are equal. `covers`: every wanted value is there, and nothing that we wanted last time and
+   * do not want now; what the server or others add is left alone.
+   */
+  readonly compare: 'exact' | 'covers'
+  /** Paths that no patch can change: if they differ, the object is removed at its stage, and made again. */
+  readonly immutable?: readonly Path[]
+  /**
+   * The object gives rights, and each element of these lists is one. What is not wanted goes before anything else is done:
+   * elements by a patch, the whole object where a path of `immutable` differs.
+   */
+  readonly grants?: readonly Path[]
+}
+
+/** A write to Redis. Its script refuses an older generation, so any replica may send it at any time. */
+export interface Effect {
+  readonly name: string
+  /** What is written, in short. It is written again when this changes, or at a resync. */
+  readonly mark: string
+  /** @throws {RetryLater} when Redis does not answer */
+  apply(signal: AbortSignal): Promise<void>
+}
+
+export interface Hold {
+  readonly do: 'hold'
+  /**
+   * The one parent whose objects these are: objects of other parents are never touched, and before a change of others is
+   * undone it is read again, since another replica may know a newer wish. `shared`: every parent of the kind may own them.
+   */
+  readonly parent: Fact | 'shared'
+  readonly objects: readonly Wanted[]
+  /** Those of the key's objects that exist, and whatever else has the name of a wanted one. */
+  readonly standing: readonly Fact[]
+  /** When to look again although nothing changes, by the clock of `nowMs`. */
+  readonly dueMs?: number
+  readonly effects?: readonly Effect[]
+  /** Another lease, without which nothing is created or changed, only removed. It is never done without. */
+  readonly lock?: string
+}
+
+export type Verdict = Hold | { readonly do: 'leave'; readonly why: string }
+
+/** Acts in the order of their stages. `stage` of acts that take something away is `firstStage`. */
+export interface Create {
+  readonly act: 'create'
+  readonly stage: number
+  readonly object: KubeObject
+}
+export interface Alter {
+  readonly act: 'change'
+  readonly stage: number
+  readonly fact: Fact
+  readonly patch: JsonObject
+}
+export interface Remove {
+  readonly act: 'remove'
+  readonly stage: number
+  readonly fact: Fact
+  /** `former`: it belongs to a parent of this name that is gone. */
+  readonly why: 'unwanted' | 'immutable' | 'former'
+}
+/** The object of this name is being deleted. */
+export interface Await {
+  readonly act: 'await'
+  readonly stage: number
+  readonly fact: Fact
+}
+/** Another's object has the name. It is never touched, and nothing of this stage or a later one is written. */
+export interface Conflict {
+  readonly act: 'conflict'
+  readonly stage: number
+  readonly fact: Fact
+}
+export type Act = Create | Alter | Remove | Await | Conflict
+
+/** What a turn has left. */
+export interface Result {
+  /** Every object is as wanted. */
+  readonly settled: boolean
+  readonly conflicts: readonly Fact[]
+  readonly awaited: readonly Fact[]
+  /** Why a write was refused, in at most 1,000 characters; undefined if none was. */
+  readonly failure: string | undefined
+  /** Names of effects, and of the lock, that wait for Redis. */
+  readonly due: readonly string[]
+  /** Another writer changes these objects again and again. Only removals are done for now. */
+  readonly contended: boolean
+}
+
+/** The status that a parent should have: merged into `of.owned.status` if that differs. */
+export interface StatusPatch {
+  readonly of: Fact
+  readonly status: JsonObject
+}
+
+/** The kind of the parents, by which their objects are known. */
+export interface ParentKind {
+  readonly apiVersion: string
+  readonly kind: string
+}
+
+/** A key that has to be looked at. */
+export interface Poke {
+  readonly key: string
+  /** It passes all that are not: an edit of a parent that was made before, a deviation, the end of a right. */
+  readonly urgent: boolean
+}
+
+/** A watch on one kind of object with our own answers laid over it; see `Sight`. */
+export interface Seeing {
+  readonly apiVersion: string
+  readonly kind: string
+  /** Resolves after the first complete list; rejects with the signal's reason when that comes first. */
+  whenSynced(signal: AbortSignal): Promise<void>
+  /** Calls the listener with every change that the watch shows. @returns a function that removes it */
+  on(listener: ChangeListener<Fact>): () => void
+  /** Lays the server's answer over the watch. */
+  lay(object: KubeObject): void
+  /** The server has accepted our deletion. */
+  layDeleted(fact: Fact): void
+  /** The server says that there is no object of this name any more. */
+  layGone(fact: Fact): void
+}
+
+export interface Source {
+  readonly watch: Seeing
+  keysOf(change: Change<Fact>): Iterable<Poke>
+}
+
+export interface Kind<World> {
+  /** For metrics, the User-Agent, and `lease-of:<name>:<key>`. */
+  readonly name: string
+  readonly parent: ParentKind
+  /** Of every kind of object that a verdict can name. */
+  readonly sources: readonly Source[]
+  /** The watches, with our own answers laid over them. */
+  world(): World
+  /** Pure, total and deterministic: replicas that see the same want the same. `nowMs`: since the epoch. */
+  desired(key: string, world: World, nowMs: number): Verdict
+  /** Pure. A settled result must give the same status at each replica. */
+  report(key: string, world: World, result: Result): StatusPatch | undefined
+  /** Called once for a key that was held and is left now. */
+  onGone?(key: string): Promise<void>
+}

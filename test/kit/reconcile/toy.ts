@@ -1,0 +1,214 @@
+/**
+ * A toy: Gadgets have a Deployment and a Service, which the server fills with defaults, and a RoleBinding for their members.
+ * All Gadgets of one colour share a ConfigMap.
+ */
+import type { KubeObject } from '../../../src/base/domain.ts'
+import { asNumber, asObject, asText, type JsonObject } from '../../../src/base/json.ts'
+import { keyOf, placeOf } from '../../../src/kube/cache.ts'
+import { registerKind } from '../../../src/kube/kinds.ts'
+import type { Change } from '../../../src/kube/picture.ts'
+import type { Sight } from '../../../src/reconcile/sight.ts'
+import type {
+  Fact,
+  Kind,
+  OwnerReference,
+  Path,
+  Result,
+  Source,
+  StatusPatch,
+  Verdict,
+  Wanted,
+} from '../../../src/reconcile/types.ts'
+
+export const toyVersion = 'toy.skylab.dev/v1'
+export const toyParent = { apiVersion: toyVersion, kind: 'Gadget' }
+registerKind(toyVersion, 'Gadget', { plural: 'gadgets', namespaced: true })
+registerKind('apps/v1', 'Deployment', { plural: 'deployments', namespaced: true })
+
+const rbac = 'rbac.authorization.k8s.io'
+
+/** The kinds that the toy watches, with the paths that it owns. */
+export const toyWatches = {
+  gadgets: { apiVersion: toyVersion, kind: 'Gadget', paths: [['spec'], ['status'], ['metadata', 'generation']] },
+  services: { apiVersion: 'v1', kind: 'Service', paths: [['spec']] },
+  deployments: { apiVersion: 'apps/v1', kind: 'Deployment', paths: [['spec']] },
+  bindings: { apiVersion: `${rbac}/v1`, kind: 'RoleBinding', paths: [['subjects'], ['roleRef']] },
+  maps: { apiVersion: 'v1', kind: 'ConfigMap', paths: [['data']] },
+} as const satisfies Record<string, { apiVersion: string; kind: string; paths: readonly Path[] }>
+
+export type ToySights = Readonly<Record<keyof typeof toyWatches, Sight>>
+
+export interface GadgetSpec {
+  readonly colour: string
+  /** Empty: no RoleBinding. */
+  readonly members: readonly string[]
+  readonly image: string
+}
+
+export const gadget = (namespace: string, name: string, spec: Partial<GadgetSpec> = {}): KubeObject => ({
+  apiVersion: toyVersion,
+  kind: 'Gadget',
+  metadata: { name, namespace },
+  spec: { colour: 'red', members: ['ada'], image: 'app:1', ...spec },
+})
+
+export interface ToyOptions {
+  readonly sights: ToySights
+  /** A wish that differs between two versions of the toy. */
+  readonly flavour?: string
+}
+
+const childName = (name: string) => `g-${name}`
+const parentName = (name: string) => (name.startsWith('g-') ? name.slice(2) : undefined)
+
+export function gadgetKind({ sights, flavour = 'a' }: ToyOptions): Kind<ToySights> {
+  const { gadgets, services, deployments, bindings } = sights
+  const ofChild = (watch: Sight, urgent: boolean): Source => ({
+    watch,
+    *keysOf({ namespace, name }) {
+      const parent = parentName(name)
+      if (parent !== undefined) yield { key: keyOf(namespace, parent), urgent }
+    },
+  })
+  return {
+    name: 'gadget',
+    parent: toyParent,
+    sources: [
+      { watch: gadgets, keysOf: ofGadget },
+      ofChild(services, false),
+      ofChild(deployments, false),
+      ofChild(bindings, true),
+    ],
+    world: () => sights,
+    desired: (key, world) => desiredOfGadget(key, world, flavour),
+    report,
+  }
+}
+
+/** An edit passes new Gadgets. */
+function* ofGadget(change: Change<Fact>) {
+  const { namespace, name, type } = change
+  const isEdit = type === 'put' && change.previous !== undefined && change.previous.uid === change.uid
+  yield { key: keyOf(namespace, name), urgent: isEdit }
+}
+
+export function colourKind({ sights }: Pick<ToyOptions, 'sights'>): Kind<ToySights> {
+  return {
+    name: 'colour',
+    parent: toyParent,
+    sources: [
+      { watch: sights.gadgets, keysOf: coloursOf },
+      {
+        watch: sights.maps,
+        *keysOf({ namespace, name }) {
+          const colour = /^colour-(.+)$/.exec(name)?.[1]
+          if (colour !== undefined) yield { key: keyOf(namespace, colour), urgent: true }
+        },
+      },
+    ],
+    world: () => sights,
+    desired: desiredOfColour,
+    report: () => undefined,
+  }
+}
+
+function* coloursOf(change: Change<Fact>) {
+  const previous = change.type === 'put' ? change.previous : undefined
+  for (const fact of [change.value, previous]) {
+    if (fact) yield { key: keyOf(change.namespace, specOf(fact).colour), urgent: true }
+  }
+}
+
+export function specOf({ owned }: Fact): GadgetSpec {
+  const { colour, members, image } = asObject(owned.spec)
+  return { colour: asText(colour), members: Array.isArray(members) ? members.map(asText) : [], image: asText(image) }
+}
+
+const ownerOf = ({ ref: { apiVersion, kind, name }, uid }: Fact): OwnerReference => ({ apiVersion, kind, name, uid })
+
+function desiredOfGadget(
+  key: string,
+  { gadgets, services, deployments, bindings }: ToySights,
+  flavour: string,
+): Verdict {
+  const parent = gadgets.get(key)
+  if (!parent || parent.deleting) return { do: 'leave', why: 'the Gadget is gone' }
+  const { namespace, name } = placeOf(key)
+  const child = keyOf(namespace, childName(name))
+  const standing = [services, deployments, bindings].flatMap(sight => sight.get(child) ?? [])
+  return { do: 'hold', parent, objects: gadgetObjects(parent, namespace, name, flavour), standing }
+}
+
+function gadgetObjects(parent: Fact, namespace: string, name: string, flavour: string): Wanted[] {
+  const { image, members } = specOf(parent)
+  const metadata = { name: childName(name), namespace, ownerReferences: [ownerOf(parent)] }
+  const app = { app: childName(name) }
+  const container = {
+    name: 'app',
+    image,
+    env: [{ name: 'FLAVOUR', value: flavour }],
+    resources: { limits: { cpu: '100m' } },
+  }
+  const subjects = members.map(member => ({ apiGroup: rbac, kind: 'User', name: member }))
+  return [
+    {
+      object: { apiVersion: 'v1', kind: 'Service', metadata, spec: { selector: app, ports: [{ port: 80 }] } },
+      ...{ stage: 0, compare: 'covers' as const },
+    },
+    {
+      object: {
+        ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata },
+        spec: {
+          replicas: 0,
+          selector: { matchLabels: app },
+          template: { metadata: { labels: app }, spec: { containers: [container] } },
+        },
+      },
+      ...{ stage: 1, compare: 'covers' as const, immutable: [['spec', 'selector']] },
+    },
+    ...(members.length === 0
+      ? []
+      : [
+          {
+            object: {
+              ...{ apiVersion: `${rbac}/v1`, kind: 'RoleBinding', metadata, subjects },
+              roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'view' },
+            },
+            ...{ stage: 2, compare: 'exact' as const, immutable: [['roleRef']], grants: [['subjects']] },
+          },
+        ]),
+  ]
+}
+
+function desiredOfColour(key: string, { gadgets, maps }: ToySights): Verdict {
+  const { namespace, name: colour } = placeOf(key)
+  const name = `colour-${colour}`
+  const parents = [...gadgets.values()]
+    .filter(fact => fact.ref.namespace === namespace && !fact.deleting && specOf(fact).colour === colour)
+    .sort((a, b) => (a.uid < b.uid ? -1 : 1))
+  const standing = [maps.get(keyOf(namespace, name)) ?? []].flat()
+  if (parents.length === 0 && standing.length === 0) return { do: 'leave', why: 'no Gadget has this colour' }
+  const metadata = { name, namespace, ownerReferences: parents.map(ownerOf) }
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { colour } }
+  return {
+    do: 'hold',
+    parent: 'shared',
+    objects: parents.length === 0 ? [] : [{ object, stage: 0, compare: 'exact' }],
+    standing,
+  }
+}
+
+function report(key: string, { gadgets }: ToySights, result: Result): StatusPatch | undefined {
+  const of = gadgets.get(key)
+  return of && { of, status: statusOf(of, result) }
+}
+
+function statusOf({ owned }: Fact, { settled, conflicts, contended, failure, due }: Result): JsonObject {
+  const observedGeneration = asNumber(asObject(owned.metadata).generation)
+  const because = (phase: string, message: string) => ({ phase, message, observedGeneration })
+  if (conflicts.length > 0) return because('Conflict', conflicts.map(({ ref }) => ref.kind).join(', '))
+  if (contended) return because('Contended', 'another writer changes the objects')
+  if (failure !== undefined) return because('Failed', failure)
+  if (due.length > 0) return because('Ready', `${due.join(', ')} waits for Redis`)
+  return because(settled ? 'Ready' : 'Waiting', '')
+}
