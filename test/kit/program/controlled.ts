@@ -7,34 +7,43 @@ import { controlNamed, edited, isOfCluster } from './controls.ts'
 import { builtProgram, programOf, type TestProgram } from './program.ts'
 
 const checkout = fileURLToPath(new URL('../../..', import.meta.url))
-/** Replicas also load failpoints, with their imports. */
-const loaded = ['package.json', 'src', 'test/kit/failpoints', 'test/kit/toy']
+/** Replicas also load failpoints and toys, with their imports. Replicas that reconcile run from the source. */
+const loaded = ['package.json', 'src', 'test/kit/failpoints', 'test/kit/reconcile', 'test/kit/toy']
 
 const programs = new Map<string, Promise<TestProgram>>()
+const sources = new Map<string, string>()
 
 /**
  * The program without the guards of these controls, separated by commas; without controls the checkout's own.
  * @throws if an edit does not fit the source
  */
 export async function programWithout(controls: string): Promise<TestProgram> {
+  const root = sourceWithout(controls)
+  if (root === checkout) return builtProgram(testBed().stateDir)
+  const program = programs.get(root) ?? programOf(root, join(root, 'program'))
+  programs.set(root, program)
+  return program
+}
+
+/** The root of the source, as `programWithout` builds it. */
+export function sourceWithout(controls: string): string {
   const names = [...new Set(controls.split(',').filter(name => name !== ''))]
   const edits = names.flatMap(name =>
     controlNamed(name)
       .edits.filter(edit => !isOfCluster(edit))
       .map(edit => ({ name, edit })),
   )
-  if (edits.length === 0) return builtProgram(testBed().stateDir)
+  if (edits.length === 0) return checkout
   const key = names.join(',')
-  const known = programs.get(key)
+  const known = sources.get(key)
   if (known) return known
   const root = copy()
   for (const { name, edit } of edits) {
     const file = join(root, edit.file)
     writeFileSync(file, edited(readFileSync(file, 'utf8'), edit, name))
   }
-  const program = programOf(root, join(root, 'program'))
-  programs.set(key, program)
-  return program
+  sources.set(key, root)
+  return root
 }
 
 function copy(): string {

@@ -8,34 +8,11 @@
  *
  * Controls of the environment and of a fleet add up.
  */
+import type { Control, Edit } from './control.ts'
+import { controlsOfDeclarations } from './controls-of-declarations.ts'
 
 /** Environment variable of vitest: names of controls for every fleet, separated by commas. */
 export const controlVariable = 'SKYLAB_CONTROL'
-
-/** One change to a file of the product. Its text must occur exactly once. */
-export interface Edit {
-  /** Path from the root of the checkout. */
-  readonly file: string
-  readonly find: string
-  readonly replace: string
-}
-
-export interface Control {
-  readonly name: string
-  readonly edits: readonly Edit[]
-  /** Another control that is applied with it, if either guard alone would suffice. */
-  readonly beside?: string
-  /** Whether its attacks run in full size. */
-  readonly whole?: boolean
-  /** The attacks that must fail without this guard; empty if a control serves an attack of its own. */
-  readonly attacks: readonly Reddened[]
-}
-
-/** An attack by the start of its name, with a pattern for its violations or its failure. */
-export interface Reddened {
-  readonly name: string
-  readonly expected: RegExp
-}
 
 const leases = 'src/leases/leases.ts'
 const connection = 'src/store/connection.ts'
@@ -276,6 +253,7 @@ export const controls: readonly Control[] = [
       replace: 'if false then',
     })),
   },
+  ...controlsOfDeclarations,
 ]
 
 /** Whether the edit changes the cluster, as `npm run faults -- --controls` does; all others change replicas. */

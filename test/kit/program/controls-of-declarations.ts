@@ -1,0 +1,73 @@
+/** Controls of what custom resources declare: `src/reconcile`, as the toys of `kit/reconcile` run it. */
+import type { Control } from './control.ts'
+
+const client = 'src/kube/client.ts'
+
+export const controlsOfDeclarations: readonly Control[] = [
+  {
+    // A change or a removal is bound to the UID alone.
+    name: 'no-resource-version',
+    attacks: [{ name: 'N3 ', expected: /a later write was undone/ }],
+    edits: [
+      {
+        file: client,
+        find: 'metadata: { ...patch.metadata, uid: ref.uid, resourceVersion }',
+        replace: 'metadata: { ...patch.metadata, uid: ref.uid }',
+      },
+      {
+        file: client,
+        find: 'preconditions: { uid: ref.uid, resourceVersion }',
+        replace: 'preconditions: { uid: ref.uid }',
+      },
+    ],
+  },
+  {
+    // A creation is an apply: it takes what has the name.
+    name: 'no-post-first',
+    attacks: [{ name: 'N5 ', expected: /was touched/ }],
+    edits: [
+      {
+        file: 'src/reconcile/writer.ts',
+        find: 'await this.#get(refOf(object))',
+        replace: `const { uid } = (await this.#get(refOf(object)))!.metadata
+      await kube.patch({ ...refOf(object), uid: uid! }, object)`,
+      },
+    ],
+  },
+  {
+    // Only events of the parents name keys.
+    name: 'no-event-to-key',
+    attacks: [{ name: 'N3 ', expected: /wrong for/ }],
+    edits: [
+      {
+        file: 'src/reconcile/reconciler.ts',
+        find: 'for (const { key, urgent } of keysOf(change))',
+        replace: 'if (watch.kind === kind.parent.kind) for (const { key, urgent } of keysOf(change))',
+      },
+    ],
+  },
+  {
+    // Each release answers each change of the other.
+    name: 'no-pause',
+    attacks: [{ name: 'N4 two releases', expected: /writes for each parent/ }],
+    edits: [
+      {
+        file: 'src/reconcile/rivals.ts',
+        find: 'return wish === this.#wish && nowMs < this.#pausedUntilMs',
+        replace: 'return wish === undefined && nowMs < this.#pausedUntilMs',
+      },
+    ],
+  },
+  {
+    name: 'one-lane',
+    whole: true,
+    attacks: [{ name: 'N2 a revocation passes', expected: /the revocation took/ }],
+    edits: [
+      {
+        file: 'src/reconcile/queue.ts',
+        find: 'const lane = asked.urgent ? this.#urgent : this.#normal',
+        replace: 'const lane = this.#normal',
+      },
+    ],
+  },
+]

@@ -1,0 +1,185 @@
+/** Replicas that reconcile toys on the tests' cluster, each a process, with a namespace and a Redis of their own. */
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { waitUntil } from '../../../dev/process/api-client.ts'
+import { type StartedProcess, signalProcess, startProcess, stopProcess } from '../../../dev/process/process.ts'
+import type { Redis } from '../../../dev/redis/redis.ts'
+import type { KubeObject } from '../../../src/base/domain.ts'
+import type { RivalsOptions } from '../../../src/reconcile/rivals.ts'
+import { AdminKube } from '../cluster/kube.ts'
+import { folderVariable } from '../failpoints/arms.ts'
+import { FailpointArms } from '../failpoints/failpoint-arms.ts'
+import { sourceWithout } from '../program/controlled.ts'
+import { controlVariable } from '../program/controls.ts'
+import { startTestRedis } from '../store/redis.ts'
+import { testBed } from '../testbed.ts'
+import { type GadgetSpec, gadget } from './toy.ts'
+import { toyCrd } from './toy-crd.ts'
+import type { ToyProcessOptions } from './toy-main.ts'
+import { readToy, type ToyPlural, type ToyState, toyPath, wrong } from './toy-state.ts'
+
+const program = 'test/kit/reconcile/toy-main.ts'
+/** In the source of the program, whose modules it shares. */
+const failpointsProgram = 'test/kit/failpoints/failpoints.ts'
+const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+
+const startLimitMs = 60_000
+/** Short, because tests wait for it. */
+const quick: RivalsOptions = { times: 4, withinMs: 10_000, pauseMs: 4_000 }
+
+export interface ToyFleetOptions {
+  /** Default 3. */
+  readonly replicas?: number
+  readonly rivals?: RivalsOptions | undefined
+}
+
+/** A write of a replica, as its log has it. */
+export interface ToyWrite {
+  readonly replica: string
+  readonly verb: string
+  readonly code: number
+  /** When it was answered. */
+  readonly atMs: number
+}
+
+export class ToyFleet {
+  readonly namespace: string
+  readonly stateDir: string
+  readonly kube = new AdminKube(testBed().kubeconfig)
+  readonly failpoints: FailpointArms
+  readonly #options: ToyFleetOptions
+  readonly redis: Redis
+  readonly #replicas = new Map<string, StartedProcess>()
+
+  private constructor(options: ToyFleetOptions, stateDir: string, namespace: string, redis: Redis) {
+    this.#options = options
+    this.stateDir = stateDir
+    this.namespace = namespace
+    this.redis = redis
+    this.failpoints = new FailpointArms(join(stateDir, 'failpoints'))
+  }
+
+  static async start(options: ToyFleetOptions = {}): Promise<ToyFleet> {
+    const namespace = `toy-${randomBytes(4).toString('hex')}`
+    const stateDir = join(testBed().stateDir, 'fleets', namespace)
+    mkdirSync(stateDir, { recursive: true })
+    const redis = await startTestRedis({ stateDir, keyPrefix: namespace })
+    const fleet = new ToyFleet(options, stateDir, namespace, redis)
+    await fleet.#define()
+    await fleet.kube.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
+    await Promise.all(Array.from({ length: options.replicas ?? 3 }, (_, i) => fleet.add(`toy-${i + 1}`)))
+    return fleet
+  }
+
+  /** Starts one more replica; resolves when it is ready. */
+  async add(name: string, flavour = 'a'): Promise<void> {
+    const toy: ToyProcessOptions = {
+      kubeconfig: testBed().kubeconfig,
+      namespace: this.namespace,
+      redisUrl: this.redis.programUrl,
+      keyPrefix: this.namespace,
+      flavour,
+      rivals: this.rivals,
+    }
+    const root = sourceWithout(process.env[controlVariable] ?? '')
+    const started = await startProcess({
+      name,
+      command: process.execPath,
+      args: ['--import', join(root, failpointsProgram), join(root, program)],
+      env: { TOY: JSON.stringify(toy), SKYLAB_REPLICA: name, [folderVariable]: this.failpoints.folder },
+      stateDir: this.stateDir,
+    })
+    this.#replicas.set(name, started)
+    const isReady = async () => this.#lines(name).some(({ msg }) => msg === 'ready')
+    await waitUntil(isReady, { what: `${name} is ready`, limitMs: startLimitMs })
+  }
+
+  get rivals(): RivalsOptions {
+    return this.#options.rivals ?? quick
+  }
+
+  signal(name: string, signal: NodeJS.Signals): void {
+    signalProcess(this.stateDir, name, signal)
+  }
+
+  async remove(name: string): Promise<void> {
+    this.#replicas.delete(name)
+    await stopProcess(this.stateDir, name, 0)
+  }
+
+  /** All answered writes so far, in the order of their answers. */
+  writes(): ToyWrite[] {
+    const names = [...this.#replicas.keys()]
+    const all = names.flatMap(replica =>
+      this.#lines(replica)
+        .filter(({ msg }) => msg === 'write')
+        .map(({ verb, code, atMs }) => ({ replica, verb, code, atMs }) as ToyWrite),
+    )
+    return all.sort((a, b) => a.atMs - b.atMs)
+  }
+
+  create(name: string, spec: Partial<GadgetSpec> = {}): Promise<KubeObject> {
+    return this.kube.create(gadget(this.namespace, name, spec))
+  }
+
+  async edit(name: string, spec: Partial<GadgetSpec>): Promise<void> {
+    await this.#must('PATCH', this.#gadget(name), { spec })
+  }
+
+  async drop(name: string): Promise<void> {
+    await this.#must('DELETE', this.#gadget(name), { propagationPolicy: 'Background' })
+  }
+
+  path(plural: ToyPlural): string {
+    return toyPath(this.namespace, plural)
+  }
+
+  /** A Gadget with its objects. */
+  read(name: string): Promise<ToyState> {
+    return readToy(this.kube, this.namespace, name)
+  }
+
+  /** Resolves when a Gadget is as wished, and says so. */
+  async settled(name: string, limitMs = 20_000): Promise<void> {
+    const isSettled = async () => {
+      const state = await this.read(name)
+      const { phase, observedGeneration } = state.parent?.status ?? {}
+      const isTold = phase === 'Ready' && observedGeneration === state.parent.metadata.generation
+      return isTold && wrong(state) === undefined
+    }
+    await waitUntil(isSettled, { what: `${name} is settled`, limitMs })
+  }
+
+  async stop(): Promise<void> {
+    this.failpoints.letGo()
+    await Promise.all([...this.#replicas.keys()].map(name => stopProcess(this.stateDir, name, 0)))
+    await this.redis.stop()
+    await this.kube.delete('Namespace', this.namespace)
+    this.kube.close()
+  }
+
+  async #define(): Promise<void> {
+    const { status, body } = await this.kube.request('POST', crds, toyCrd)
+    if (status !== 201 && status !== 409) throw new Error(`the toy's definition: ${status} ${body.message}`)
+    const isServed = async () => (await this.kube.request('GET', '/apis/toy.skylab.dev/v1/gadgets')).status === 200
+    await waitUntil(isServed, { what: 'Gadgets are served', limitMs: startLimitMs })
+  }
+
+  async #must(method: string, path: string, body: object): Promise<void> {
+    const answer = await this.kube.request(method, path, body)
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.body.message}`)
+  }
+
+  #gadget(name: string): string {
+    return `${this.path('gadgets')}/${name}`
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: lines of a log
+  #lines(name: string): any[] {
+    const file = join(this.stateDir, 'log', `${name}.log`)
+    if (!existsSync(file)) return []
+    const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1)
+    return lines.filter(line => line.startsWith('{')).map(line => JSON.parse(line))
+  }
+}

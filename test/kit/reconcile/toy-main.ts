@@ -1,0 +1,99 @@
+/** A replica that reconciles toys, as a process of its own. Its options are JSON in the environment variable TOY. */
+import { Registry } from 'prom-client'
+import { systemClock } from '../../../src/base/clock.ts'
+import { failpoint } from '../../../src/base/failpoint.ts'
+import { configSchema } from '../../../src/config/schema.ts'
+import { KubeClient } from '../../../src/kube/client.ts'
+import { Reflector } from '../../../src/kube/reflector.ts'
+import { Leases } from '../../../src/leases/leases.ts'
+import { factOf } from '../../../src/reconcile/facts.ts'
+import { Reconciler } from '../../../src/reconcile/reconciler.ts'
+import type { RivalsOptions } from '../../../src/reconcile/rivals.ts'
+import { Sight } from '../../../src/reconcile/sight.ts'
+import type { Fact } from '../../../src/reconcile/types.ts'
+import { Connection } from '../../../src/store/connection.ts'
+import { Keys } from '../../../src/store/keys.ts'
+import { TaskStore } from '../../../src/store/tasks.ts'
+import { StreamSink } from '../../../src/telemetry/audit-sinks.ts'
+import { createLogger } from '../../../src/telemetry/log.ts'
+import { createMetrics } from '../../../src/telemetry/metrics.ts'
+import { colourKind, gadgetKind, type ToySights, toyWatches } from './toy.ts'
+
+export interface ToyProcessOptions {
+  readonly kubeconfig: string
+  readonly namespace: string
+  readonly redisUrl: string
+  readonly keyPrefix: string
+  readonly flavour: string
+  readonly rivals: RivalsOptions
+}
+
+/** Of the replicas' leases. */
+export const toyTtlMs = 3_000
+
+const options = JSON.parse(process.env.TOY!) as ToyProcessOptions
+const replica = process.env.SKYLAB_REPLICA!
+const clock = systemClock
+const log = createLogger({ level: 'debug', replica, destination: new StreamSink('stdout', 1) })
+const metrics = createMetrics(new Registry())
+
+const kube = new KubeClient({
+  kubernetes: { kubeconfig: options.kubeconfig, requestTimeoutSeconds: 10, maxInFlight: 64 },
+  version: 'toy',
+  replica,
+  clock,
+  log,
+  onRequest: (verb, code) => {
+    if (['create', 'patch', 'delete'].includes(verb)) log.info({ verb, code: Number(code), atMs: Date.now() }, 'write')
+  },
+})
+
+const config = configSchema.shape.redis.parse({ url: options.redisUrl, keyPrefix: options.keyPrefix })
+const connection = new Connection({ config, clock })
+connection.open()
+const keys = new Keys(options.keyPrefix)
+const unused = async () => {
+  throw new Error('a toy owns no operation')
+}
+const leases = new Leases({
+  redis: connection.commands,
+  owners: { extend: unused, giveBack: unused },
+  tasks: new TaskStore(connection),
+  keyOf: user => keys.lease(user),
+  clock,
+  ttlMs: toyTtlMs,
+})
+
+const reflectors: Reflector<Fact>[] = []
+const sights = Object.fromEntries(
+  Object.entries(toyWatches).map(([name, { apiVersion, kind, paths }]) => {
+    const project = (object: Parameters<typeof factOf>[0]) => factOf(object, paths)
+    const scope = { client: kube, apiVersion, kind, namespace: options.namespace }
+    const reflector = new Reflector<Fact>({ ...scope, project, clock, log })
+    reflectors.push(reflector)
+    return [name, new Sight({ reflector, apiVersion, kind, project, clock })]
+  }),
+) as unknown as ToySights
+
+const toy = { sights, flavour: options.flavour }
+const common = {
+  ...{ kube, leases, leaseKey: (name: string) => keys.reconcileLease(name), room: 16 },
+  ...{ leaseTtlMs: toyTtlMs, clock, log, metrics, failpoint, rivals: options.rivals },
+}
+const reconcilers = [
+  new Reconciler({ kind: gadgetKind(toy), ...common }),
+  new Reconciler({ kind: colourKind(toy), ...common }),
+]
+for (const reflector of reflectors) reflector.start()
+for (const reconciler of reconcilers) reconciler.start()
+await Promise.all(reflectors.map(reflector => reflector.whenSynced(new AbortController().signal)))
+log.info({}, 'ready')
+
+process.on('SIGTERM', async () => {
+  await Promise.all(reconcilers.map(reconciler => reconciler.stop()))
+  await Promise.all(reflectors.map(reflector => reflector.stop()))
+  await leases.close()
+  connection.close()
+  await kube.close()
+  process.exit(0)
+})

@@ -1,0 +1,83 @@
+/** What tests read of toys in the cluster, and what is wrong with it. */
+import type { AdminKube, KubeAnswer } from '../cluster/kube.ts'
+
+type Read = KubeAnswer['body']
+
+const roots: Readonly<Record<string, string>> = {
+  deployments: '/apis/apps/v1',
+  rolebindings: '/apis/rbac.authorization.k8s.io/v1',
+  gadgets: '/apis/toy.skylab.dev/v1',
+}
+
+export type ToyPlural = 'gadgets' | 'services' | 'deployments' | 'rolebindings' | 'configmaps'
+
+export const toyPath = (namespace: string, plural: ToyPlural): string =>
+  `${roots[plural] ?? '/api/v1'}/namespaces/${namespace}/${plural}`
+
+/** A Gadget with its objects; null for what does not exist. */
+export interface ToyState {
+  readonly parent: Read
+  readonly service: Read
+  readonly deployment: Read
+  readonly binding: Read
+}
+
+export async function readToy(kube: AdminKube, namespace: string, name: string): Promise<ToyState> {
+  const get = async (plural: ToyPlural, of: string) => {
+    const { status, body } = await kube.request('GET', `${toyPath(namespace, plural)}/${of}`)
+    if (status !== 200 && status !== 404) throw new Error(`${plural} ${of}: ${status} ${body.message}`)
+    return status === 404 ? null : body
+  }
+  const [parent, service, deployment, binding] = await Promise.all([
+    get('gadgets', name),
+    ...(['services', 'deployments', 'rolebindings'] as const).map(plural => get(plural, `g-${name}`)),
+  ])
+  return { parent, service, deployment, binding }
+}
+
+const subjectsOf = (binding: Read): string[] => (binding?.subjects ?? []).map(({ name }: { name: string }) => name)
+const ownersOf = (object: Read): string[] =>
+  (object.metadata.ownerReferences ?? []).map(({ uid }: { uid: string }) => uid)
+
+/** A right that nobody should have; undefined without one. */
+export function excess({ parent, binding }: ToyState): string | undefined {
+  if (!binding) return undefined
+  if (!parent) return 'rights of a parent that is gone'
+  if (!ownersOf(binding).includes(parent.metadata.uid)) return 'rights of a former parent'
+  const more = subjectsOf(binding).filter(name => !(parent.spec.members ?? []).includes(name))
+  return more.length === 0 ? undefined : `rights of ${more.join()}`
+}
+
+/** What differs between a Gadget and its objects; undefined if nothing does. */
+export function wrong(state: ToyState): string | undefined {
+  const { parent, service, deployment, binding } = state
+  const standing = Object.entries({ service, deployment, binding }).filter(([, object]) => object)
+  if (!parent) return standing[0] && `${standing[0][0]} of a parent that is gone`
+  const former = standing.find(([, object]) => !ownersOf(object).includes(parent.metadata.uid))
+  if (former) return `${former[0]} of a former parent`
+  const { members = [], image } = parent.spec
+  const subjects = subjectsOf(binding)
+  if (subjects.join() !== members.join()) return `members are ${subjects.join()} instead of ${members.join()}`
+  if (!service) return 'no service'
+  const actual = deployment?.spec.template.spec.containers[0].image
+  return actual === image ? undefined : `image is ${actual} instead of ${image}`
+}
+
+/** What differs between the shared objects and the Gadgets that share them. */
+export async function wrongColours(kube: AdminKube, namespace: string): Promise<string[]> {
+  const [gadgets, maps] = await Promise.all(
+    (['gadgets', 'configmaps'] as const).map(plural => kube.list(toyPath(namespace, plural))),
+  )
+  const wanted = new Map<string, string[]>()
+  for (const { metadata, spec } of gadgets!) {
+    const { colour } = spec as { colour: string }
+    wanted.set(colour, [...(wanted.get(colour) ?? []), metadata.uid!])
+  }
+  const actual = new Map(
+    maps!
+      .filter(({ metadata }) => metadata.name.startsWith('colour-'))
+      .map(map => [map.metadata.name.slice('colour-'.length), ownersOf(map)]),
+  )
+  const isSame = (colour: string) => wanted.get(colour)?.sort().join() === actual.get(colour)?.sort().join()
+  return [...new Set([...wanted.keys(), ...actual.keys()])].filter(colour => !isSame(colour))
+}
