@@ -2,6 +2,7 @@
 import type { Clock } from '../base/clock.ts'
 import { Deadline, unlessAborted } from '../base/deadline.ts'
 import { RetryLater } from '../base/errors.ts'
+import { effectName } from './failure.ts'
 import type { TurnLimit } from './limit.ts'
 import type { Memory } from './memory.ts'
 import type { Effect } from './types.ts'
@@ -25,21 +26,21 @@ export class Due {
 
   /** Whether it is to be written now. */
   has({ name, mark }: Effect): boolean {
-    return this.#memory.effects.get(name) !== mark && !this.names.has(name)
+    const { effects, failure } = this.#memory
+    if (failure?.holds(effectName({ name, mark }), this.#clock.monotonicMs())) return false
+    return effects.get(name) !== mark && !this.names.has(name)
   }
 
   /**
-   * Writes effects. After the first silence of Redis all others wait too.
+   * Writes an effect, if that is due. After the first silence of Redis all others wait too.
    * @param isSilent whether Redis is known to be silent
    * @throws {TurnOver} and what else an effect throws, such as `Fenced`
    */
-  async apply(effects: readonly Effect[], isSilent: boolean): Promise<void> {
-    for (const effect of effects) {
-      if (!this.has(effect)) continue
-      const isWritten = !isSilent && this.names.size === 0 && (await this.#isWritten(effect))
-      if (isWritten) this.#memory.effects.set(effect.name, effect.mark)
-      else this.names.add(effect.name)
-    }
+  async apply(effect: Effect, isSilent: boolean): Promise<void> {
+    if (!this.has(effect)) return
+    const isWritten = !isSilent && this.names.size === 0 && (await this.#isWritten(effect))
+    if (isWritten) this.#memory.effects.set(effect.name, effect.mark)
+    else this.names.add(effect.name)
   }
 
   /** False if Redis does not answer. */

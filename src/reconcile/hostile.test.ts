@@ -117,6 +117,67 @@ describe('Reconciler and answers of the API server', () => {
     expect(answered.count).toBeLessThan(15)
   })
 
+  test('pauses between refusals whose words differ, and between the statuses that tell them', async () => {
+    for (let i = 0; i < 3; i += 1) toys.replica()
+    let refused = 0
+    toys.api.onWrite = (_verb, { kind }) => {
+      if (kind !== 'Deployment') return
+      refused += 1
+      if (refused > 1_000) throw new Error('tried without a pause')
+      throw new KubeError(403, 'Forbidden', `denied, request ${refused}`)
+    }
+    toys.put('one')
+    await toys.pass(60_000)
+    const statuses = toys.written().filter(write => write.startsWith('status '))
+    // After 0, 1, 3, 7, 15, 31 and 63 s at most, by each replica.
+    expect([refused, statuses.length].map(count => count > 3 && count < 3 * 8)).toEqual([true, true])
+    expect(toys.get('Gadget', 'one')!.status).toMatchObject({
+      phase: 'Failed',
+      message: expect.stringContaining('denied, request'),
+    })
+  })
+
+  test('sends nothing again for edits that change no wish, until the pause is over', async () => {
+    toys.replica()
+    const answered = answer('Deployment', new KubeError(403, 'Forbidden', 'denied'))
+    toys.put('one')
+    await toys.pass(20_000)
+    const before = answered.count
+    for (let i = 0; i < 100; i += 1) {
+      toys.put('one')
+      await toys.pass(10)
+    }
+    expect(answered.count - before).toBeLessThanOrEqual(1)
+    toys.put('one', { image: 'app:2' })
+    await toys.pass(100)
+    expect(answered.count - before).toBeGreaterThanOrEqual(1)
+  })
+
+  test('tries a revocation that is refused again at an urgent event, a second later', async () => {
+    toys.replica()
+    toys.put('one', { members: ['ada', 'eve'] })
+    await toys.pass(500)
+    const answered = answer('RoleBinding', new KubeError(403, 'Forbidden', 'denied'))
+    toys.put('one', { members: ['ada'] })
+    for (let i = 0; i < 50; i += 1) {
+      await toys.pass(100)
+      toys.put('one', { members: ['ada'] })
+    }
+    expect(answered.count).toBeGreaterThanOrEqual(4)
+    expect(answered.count).toBeLessThanOrEqual(8)
+  })
+
+  test('pauses when its status is refused', async () => {
+    toys.replica()
+    const answered = answer('Gadget', new KubeError(422, 'Invalid', 'status: Invalid value'))
+    toys.put('one')
+    for (let i = 0; i < 50; i += 1) {
+      toys.put('one')
+      await toys.pass(100)
+    }
+    expect(answered.count).toBeLessThan(6)
+  })
+
   test('waits as long as the server asks for', async () => {
     toys.replica()
     const answered = answer('Service', new RetryLater('busy', 30_000))

@@ -1,4 +1,5 @@
 /** What a replica remembers of a key. All of it may be lost. */
+import type { Failure } from './failure.ts'
 import { Rivals, type RivalsOptions, rivalsDefaults } from './rivals.ts'
 import { StatusPace } from './status-pace.ts'
 
@@ -16,6 +17,8 @@ export interface Memory {
   refusals: number
   /** Consecutive turns that failed, or took too long. */
   failures: number
+  /** The last of them, while it is not over. */
+  failure: Failure | undefined
 }
 
 /** Who gave way to a rival is asked by its status for longer than the rival is known. */
@@ -30,4 +33,5 @@ export const newMemory = (options: RivalsOptions = rivalsDefaults): Memory => ({
   dueAtMs: 0,
   refusals: 0,
   failures: 0,
+  failure: undefined,
 })

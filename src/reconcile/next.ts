@@ -27,20 +27,24 @@ const redisBackoff: Backoff = { baseMs: 1_000, capMs: 5_000 }
 export function nextLook(end: TurnEnd, urgent: boolean, memory: Memory, clock: Clock): NextLook | undefined {
   const nowMs = clock.monotonicMs()
   count(end, memory, nowMs)
+  const looksAfter = lookAfter(end, urgent, memory, nowMs)
   const looks: NextLook[] = [memory.rivals.leftMs(nowMs), memory.statusAtMs - nowMs]
     .filter(ms => ms > 0)
     .map(ms => ({ ms }))
   if (end.dueMs !== undefined) {
     looks.push({ ms: Math.min(longestMs, Math.max(0, end.dueMs - clock.wallMs())), urgent: true })
   }
-  return [...looks, ...lookAfter(end, urgent, memory, nowMs)].sort((a, b) => a.ms - b.ms)[0]
+  if (end.isBehind) looks.push({ ms: 0, urgent })
+  return [...looks, ...looksAfter].sort((a, b) => a.ms - b.ms)[0]
 }
 
 function count({ result }: TurnEnd, memory: Memory, nowMs: number): void {
-  // Until then nothing was asked of Redis.
+  // Redis was not asked in this turn.
   if (result === 'due' && nowMs < memory.dueAtMs) return
+  if (result === 'held' || result === 'refused') return
   const isFailure = result === 'failed' || result === 'due' || result === 'over'
   memory.failures = isFailure ? memory.failures + 1 : 0
+  if (result !== 'failed') memory.failure = undefined
   if (result === 'due') memory.dueAtMs = nowMs + backoffMs(memory.failures, redisBackoff)
 }
 
@@ -53,7 +57,10 @@ function lookAfter({ result, error }: TurnEnd, urgent: boolean, memory: Memory, 
     case 'over':
       return [{ ms: memory.failures === 1 ? 0 : failedMs, urgent }]
     case 'failed':
+      if (memory.failure) memory.failure.untilMs = nowMs + failedMs
       return [{ ms: failedMs, hold: true }]
+    case 'held':
+      return [{ ms: Math.max(0, (memory.failure?.untilMs ?? nowMs) - nowMs), hold: true }]
     case 'due':
       return [{ ms: memory.dueAtMs - nowMs }]
     default:

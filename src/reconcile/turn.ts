@@ -12,11 +12,14 @@ import type { Clock } from '../base/clock.ts'
 import { RetryLater } from '../base/errors.ts'
 import type { TaskLease } from '../leases/leases.ts'
 import { Due } from './due.ts'
+import { effectName, Failure, statusName } from './failure.ts'
 import { type Held, heldSoon } from './held.ts'
 import { type TurnLimit, TurnOver } from './limit.ts'
-import { type Look, lookAt, resultOf, sightOf, signature, statusChange } from './look.ts'
+import { type Look, lookAt, sightOf, signature } from './look.ts'
 import type { Memory } from './memory.ts'
+import { isHeld, writesNow } from './permitted.ts'
 import { isRevocation, nextWrites } from './plan.ts'
+import { Reporter } from './reporter.ts'
 import type { Act, Hold, Kind } from './types.ts'
 import type { Writer } from './writer.ts'
 
@@ -26,9 +29,10 @@ import type { Writer } from './writer.ts'
  * - `refused`: another replica has the lease, or the lock;
  * - `over`: the time was over, or the process ends;
  * - `due`: done but for what waits for Redis;
+ * - `held`: done but for what failed a moment ago;
  * - `failed`: a write was refused, or not answered.
  */
-export type TurnResult = 'idle' | 'done' | 'left' | 'refused' | 'over' | 'due' | 'failed'
+export type TurnResult = 'idle' | 'done' | 'left' | 'refused' | 'over' | 'due' | 'held' | 'failed'
 
 export interface TurnEnd {
   readonly result: TurnResult
@@ -36,6 +40,8 @@ export interface TurnEnd {
   readonly writes: number
   /** When to look again, by the clock of the epoch. */
   readonly dueMs?: number | undefined
+  /** More must be done already. */
+  readonly isBehind?: boolean
   readonly error?: unknown
 }
 
@@ -61,14 +67,23 @@ const maxStale = 3
 export class Turn<World> {
   readonly #options: TurnOptions<World>
   readonly #due: Due
+  readonly #reporter: Reporter<World>
+  /** Names of what was refused, or not answered. */
+  readonly #failed = new Set<string>()
   #writes = 0
   #dueMs: number | undefined
+  #isBehind = false
+  /** Whether the last look saw something that failed a moment ago. */
+  #isHeld = false
   #lease: Held | undefined
   #lock: Held | undefined
 
   constructor(options: TurnOptions<World>) {
+    const { kind, key, memory, clock, writer, limit, onWrite } = options
     this.#options = options
-    this.#due = new Due(options.memory, options.limit, options.clock)
+    this.#due = new Due(memory, limit, clock)
+    const look = () => this.#look()
+    this.#reporter = new Reporter({ kind, key, memory, clock, writer, look, due: this.#due.names, onWrite })
   }
 
   /** Never throws, but for a defect of the kind. */
@@ -79,7 +94,7 @@ export class Turn<World> {
     const isUndone = this.#note(look)
     if (!this.#hasWork(look)) {
       memory.refusals = 0
-      return this.#end(this.#due.names.size > 0 ? 'due' : 'idle')
+      return this.#over('idle')
     }
     this.#lease = await heldSoon(acquire(), clock)
     const revokes = this.#writesNow(look).some(isRevocation)
@@ -109,12 +124,30 @@ export class Turn<World> {
       await this.#write(onlyRevocations)
       if (onlyRevocations || this.#lock === 'refused') return this.#end('refused')
       if (this.#options.ends()) return this.#end('over')
-      await this.#report(undefined)
-      return this.#end(this.#due.names.size > 0 ? 'due' : 'done')
+      await this.#report()
+      return this.#over('done')
     } catch (error) {
       if (error instanceof TurnOver) return this.#end('over')
-      if (!(error instanceof RetryLater) && error instanceof Error) await this.#report(error.message).catch(() => {})
-      return { ...this.#end('failed'), error }
+      return this.#failure(error)
+    }
+  }
+
+  async #failure(error: unknown): Promise<TurnEnd> {
+    const { memory, clock } = this.#options
+    const words = error instanceof RetryLater || !(error instanceof Error) ? undefined : error.message
+    memory.failure = new Failure({ names: this.#failed, words, nowMs: clock.monotonicMs() })
+    if (words !== undefined) await this.#report().catch(() => {})
+    return { ...this.#end('failed'), error }
+  }
+
+  async #report(): Promise<void> {
+    try {
+      const written = await this.#reporter.report()
+      if (written === 'behind') this.#isBehind = true
+      else this.#writes += written
+    } catch (error) {
+      this.#failed.add(statusName)
+      throw error
     }
   }
 
@@ -133,10 +166,13 @@ export class Turn<World> {
         return
       }
       limit.check()
-      const sent = await this.#sendAll(fresh)
+      const sent = await this.#sendAll(fresh, look.wish)
       for (const [i, outcome] of sent.entries()) if (outcome === 'done') done.add(signature(fresh[i]!, look.wish))
       if (sent.includes('stale')) stale += 1
-      if (stale > maxStale) throw new RetryLater('others change the objects at the same time')
+      if (stale > maxStale) {
+        for (const act of fresh) this.#failed.add(signature(act, look.wish))
+        throw new RetryLater('others change the objects at the same time')
+      }
     }
   }
 
@@ -144,8 +180,8 @@ export class Turn<World> {
   async #permitted(look: Look, onlyRevocations: boolean): Promise<readonly Act[]> {
     const writes = this.#writesNow(look)
     if (onlyRevocations || writes.some(isRevocation)) return writes.filter(isRevocation)
-    const { lock, effects = [] } = look.verdict
-    await this.#due.apply(effects, this.#lease === 'silent')
+    const { lock } = look.verdict
+    await this.#apply(look)
     if (lock === undefined || writes.length === 0) return writes
     if (this.#due.names.has(lock)) return []
     const { acquire, clock } = this.#options
@@ -154,13 +190,25 @@ export class Turn<World> {
     return typeof this.#lock === 'object' ? writes : []
   }
 
+  async #apply({ verdict: { effects = [] } }: Look): Promise<void> {
+    for (const effect of effects) {
+      try {
+        await this.#due.apply(effect, this.#lease === 'silent')
+      } catch (error) {
+        this.#failed.add(effectName(effect))
+        throw error
+      }
+    }
+  }
+
   /** Sends acts side by side. @throws the first failure, when all have their answers */
-  async #sendAll(acts: readonly Act[]) {
+  async #sendAll(acts: readonly Act[], wish: string) {
     const { writer, onWrite } = this.#options
     const settled = await Promise.allSettled(acts.map(act => writer.send(act)))
     for (const [i, outcome] of settled.entries()) {
       onWrite(acts[i]!.act, outcome.status === 'fulfilled' ? outcome.value : 'failed')
-      if (outcome.status === 'fulfilled' && outcome.value === 'done') this.#writes += 1
+      if (outcome.status === 'rejected') this.#failed.add(signature(acts[i]!, wish))
+      else if (outcome.value === 'done') this.#writes += 1
     }
     return settled.map(outcome => {
       if (outcome.status === 'rejected') throw outcome.reason
@@ -168,46 +216,14 @@ export class Turn<World> {
     })
   }
 
-  /** Writes the status if it differs, by what is seen now. */
-  async #report(failure: string | undefined): Promise<void> {
-    const { kind, key, writer, memory, clock, onWrite } = this.#options
-    for (let round = 0; round < maxStale; round += 1) {
-      const look = this.#look()
-      if (!look) return
-      // There is more to do by now, which has a turn of its own.
-      const isBehind = this.#writesNow(look).length > 0 && failure === undefined && this.#due.names.size === 0
-      const change = isBehind ? undefined : statusChange(kind, key, this.#result(look, failure))
-      if (!change) return
-      const { patch, text } = change
-      const nowMs = clock.monotonicMs()
-      const isDoubtful = memory.statusPace.found(text, patch.of.resourceVersion, nowMs)
-      if (isDoubtful && !memory.rivals.isContended(look.wish, nowMs)) {
-        memory.rivals.suspect(look.wish, nowMs)
-        continue
-      }
-      if (!this.#mayReport(text)) return
-      const sent = await writer.report(patch)
-      onWrite('report', sent)
-      if (sent === 'stale') continue
-      this.#writes += 1
-      return memory.statusPace.wrote(text, clock.monotonicMs())
-    }
-  }
-
-  #mayReport(text: string): boolean {
-    const { memory, clock } = this.#options
-    const leftMs = memory.statusPace.leftMs(text, clock.monotonicMs())
-    memory.statusAtMs = clock.monotonicMs() + leftMs
-    return leftMs === 0
-  }
-
   #look(): Look | undefined {
-    const { kind, key, clock } = this.#options
+    const { kind, key, clock, memory } = this.#options
     const nowMs = clock.wallMs()
     const look = lookAt(kind, key, nowMs)
     const dueMs = look?.verdict.dueMs
     // What was due is seen by this look.
     this.#dueMs = dueMs !== undefined && dueMs > nowMs ? dueMs : undefined
+    this.#isHeld = look !== undefined && isHeld(look, memory, clock.monotonicMs())
     return look
   }
 
@@ -221,27 +237,23 @@ export class Turn<World> {
   }
 
   #hasWork(look: Look): boolean {
-    const { kind, key } = this.#options
     if (look.verdict.effects?.some(effect => this.#due.has(effect)) || this.#writesNow(look).length > 0) return true
-    const change = statusChange(kind, key, this.#result(look, undefined))
-    return change !== undefined && this.#mayReport(change.text)
+    return this.#reporter.isDue(look)
   }
 
-  /** The next writes; only revocations in a pause. */
-  #writesNow({ acts, wish }: Look): readonly Act[] {
+  #writesNow(look: Look): readonly Act[] {
     const { memory, clock } = this.#options
-    const writes = nextWrites(acts)
-    return memory.rivals.isPaused(wish, clock.monotonicMs()) ? writes.filter(isRevocation) : writes
+    return writesNow(look, memory, clock.monotonicMs())
   }
 
-  #result(look: Look, failure: string | undefined) {
-    const { memory, clock } = this.#options
-    const contended = memory.rivals.isContended(look.wish, clock.monotonicMs())
-    return resultOf(look, { failure, due: [...this.#due.names], contended })
+  /** The end of a turn that has done what it could. */
+  #over(result: 'idle' | 'done'): TurnEnd {
+    if (this.#isHeld) return this.#end('held')
+    return this.#end(this.#due.names.size > 0 ? 'due' : result)
   }
 
   #end(result: TurnResult): TurnEnd {
     this.#options.memory.due = this.#due.names
-    return { result, writes: this.#writes, dueMs: this.#dueMs }
+    return { result, writes: this.#writes, dueMs: this.#dueMs, isBehind: this.#isBehind }
   }
 }

@@ -74,7 +74,7 @@ export function gadgetKind({ sights, flavour = 'a' }: ToyOptions): Kind<ToySight
     name: 'gadget',
     parent: toyParent,
     sources: [
-      { watch: gadgets, keysOf: ofGadget },
+      { watch: gadgets, keysOf: change => ofGadget(change, [services, deployments, bindings]) },
       ofChild(services, false),
       ofChild(deployments, false),
       ofChild(bindings, true),
@@ -85,12 +85,18 @@ export function gadgetKind({ sights, flavour = 'a' }: ToyOptions): Kind<ToySight
   }
 }
 
-/** An edit passes new Gadgets. */
-function* ofGadget(change: Change<Fact>) {
+/** An edit passes new Gadgets, and so does the end of one whose rights still stand. A status, ours too, does not. */
+function* ofGadget(change: Change<Fact>, children: readonly Sight[]) {
   const { namespace, name, type } = change
-  const isEdit = type === 'put' && change.previous !== undefined && change.previous.uid === change.uid
-  yield { key: keyOf(namespace, name), urgent: isEdit }
+  const child = keyOf(namespace, childName(name))
+  const isFormer = ({ owners }: Fact) => !owners.some(({ uid }) => uid === change.uid)
+  const isEdit =
+    type === 'put' && change.previous !== undefined && generationOf(change.previous) < generationOf(change.value)
+  const isNext = type === 'put' && children.some(sight => [sight.get(child) ?? []].flat().some(isFormer))
+  yield { key: keyOf(namespace, name), urgent: type === 'gone' || isEdit || isNext }
 }
+
+const generationOf = ({ owned }: Fact): number => asNumber(asObject(owned.metadata).generation)
 
 export function colourKind({ sights }: Pick<ToyOptions, 'sights'>): Kind<ToySights> {
   return {
