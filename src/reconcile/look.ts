@@ -16,8 +16,7 @@ export interface Look {
 export function lookAt<World>(kind: Kind<World>, key: string, nowMs: number): Look | undefined {
   const verdict = kind.desired(key, kind.world(), nowMs)
   if (verdict.do === 'leave') return undefined
-  const wish = createHash('sha256').update(wishText(verdict.objects)).digest('base64')
-  return { verdict, acts: plan(verdict, kind.parent), wish }
+  return { verdict, acts: plan(verdict, kind.parent), wish: digest(wishText(verdict.objects)) }
 }
 
 /** The server's words may quote a whole object. */
@@ -64,6 +63,11 @@ export const signature = (act: Act, wish: string): string => `${act.act} ${act.s
 
 const placeOf = (act: Act): string => refKey(act.act === 'create' ? refOf(act.object) : act.fact.ref)
 
-/** What an act was planned for. */
-export const sightOf = (act: Act): string =>
-  `${placeOf(act)}@${act.act === 'create' ? '' : `${act.fact.uid}:${act.fact.resourceVersion}`}`
+/** What an act was planned for. A version would not do: the status of an object has versions of its own. */
+export function sightOf(act: Act): string {
+  if (act.act === 'create') return `${placeOf(act)}@`
+  const { uid, owned, owners } = act.fact
+  return `${placeOf(act)}@${uid}:${digest(canonical([owned, owners]))}`
+}
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('base64')

@@ -19,12 +19,38 @@ describe('Rivals', () => {
     expect(rivals.isPaused('wish', 30_010)).toBe(false)
   })
 
-  test('pause again at the next change after a pause', () => {
+  test('let one change be answered after a pause, and pause at the next one', () => {
     const rivals = new Rivals(options)
     rivals.reached('wish')
     found(rivals, 4)
     rivals.found('wish', 'once more', 30_003)
-    expect(rivals.isPaused('wish', 30_004)).toBe(true)
+    expect(rivals.isPaused('wish', 30_004)).toBe(false)
+    rivals.answered('wish')
+    rivals.found('wish', 'once more', 30_005)
+    expect(rivals.isPaused('wish', 30_006)).toBe(true)
+  })
+
+  test('let a change of the pause be answered once', () => {
+    const rivals = new Rivals(options)
+    rivals.reached('wish')
+    found(rivals, 4)
+    rivals.found('wish', 'version 0 3', 30_003)
+    expect(rivals.isPaused('wish', 30_003)).toBe(false)
+    rivals.answered('wish')
+    rivals.found('wish', 'next', 30_004)
+    expect(rivals.isPaused('wish', 30_005)).toBe(true)
+  })
+
+  test('count the same sight again when it was answered, or when all was as wished meanwhile', () => {
+    for (const over of ['answered', 'reached'] as const) {
+      const rivals = new Rivals(options)
+      rivals.reached('wish')
+      for (let i = 0; i < 4; i += 1) {
+        rivals.found('wish', 'absent', i)
+        rivals[over]('wish')
+      }
+      expect(rivals.isPaused('wish', 4)).toBe(true)
+    }
   })
 
   test('end when nothing was changed for two minutes', () => {
@@ -81,9 +107,30 @@ describe('Rivals', () => {
         for (const [i, ms] of steps.entries()) {
           nowMs += ms
           rivals.found('wish', `version ${i}`, nowMs)
-          if (!rivals.isPaused('wish', nowMs)) answered += 1
+          if (rivals.isPaused('wish', nowMs)) continue
+          rivals.answered('wish')
+          answered += 1
         }
         expect(answered).toBeLessThanOrEqual(3 + 3 * Math.ceil(nowMs / options.pauseMs))
+      }),
+    )
+  })
+
+  test('let at least one change be answered after each pause, whatever is found in it', () => {
+    const steps = fc.array(fc.record({ ms: fc.integer({ min: 1, max: 30_000 }), isAnswered: fc.boolean() }))
+    fc.assert(
+      fc.property(steps, list => {
+        const rivals = new Rivals(options)
+        rivals.reached('wish')
+        let [nowMs, wasPaused] = [0, false]
+        for (const [i, { ms, isAnswered }] of list.entries()) {
+          nowMs += ms
+          const isOver = wasPaused && !rivals.isPaused('wish', nowMs)
+          rivals.found('wish', `version ${i}`, nowMs)
+          if (isOver) expect(rivals.isPaused('wish', nowMs)).toBe(false)
+          wasPaused = rivals.isPaused('wish', nowMs)
+          if (!wasPaused && isAnswered) rivals.answered('wish')
+        }
       }),
     )
   })

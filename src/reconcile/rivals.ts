@@ -12,13 +12,18 @@ export interface RivalsOptions {
 
 export const rivalsDefaults: RivalsOptions = { times: 4, withinMs: 60_000, pauseMs: 30_000 }
 
-/** Of one key. Times are of the monotonic clock. A new wish is a new beginning. */
+/**
+ * Of one key. Times are of the monotonic clock. A new wish is a new beginning. After each pause one change is answered,
+ * whatever happened in the pause; the next one begins another pause.
+ */
 export class Rivals {
   readonly #options: RivalsOptions
   #wish: string | undefined
   #foundMs: number[] = []
   #lastSeen: string | undefined
   #pausedUntilMs = Number.NEGATIVE_INFINITY
+  /** The one answer after a pause was not given yet. */
+  #owesAnswer = false
   /** When the rival has been silent for long enough. */
   #calmAtMs = Number.NEGATIVE_INFINITY
 
@@ -26,19 +31,20 @@ export class Rivals {
     this.#options = options
   }
 
-  /** All is as wished, or has just been written so. */
+  /** All is as wished, or has just been written so. What differs later is another's change. */
   reached(wish: string): void {
+    this.#lastSeen = undefined
     if (wish === this.#wish) return
     this.#wish = wish
     this.#foundMs = []
-    this.#lastSeen = undefined
+    this.#owesAnswer = false
     this.#pausedUntilMs = Number.NEGATIVE_INFINITY
     this.#calmAtMs = Number.NEGATIVE_INFINITY
   }
 
   /**
    * Something differs. Counts if this wish was reached before.
-   * @param seen what differs, in which version: the same sight counts once
+   * @param seen what differs, and how: the same sight counts once until it is answered
    * @returns whether the wish was reached before, so that others have undone it
    */
   found(wish: string, seen: string, nowMs: number): boolean {
@@ -52,8 +58,16 @@ export class Rivals {
     this.#foundMs = [...this.#foundMs.filter(ms => ms > nowMs - this.#options.withinMs), nowMs]
     // A rival that was known is back.
     if (this.#foundMs.length < this.#options.times && nowMs >= this.#calmAtMs) return
-    this.#pausedUntilMs = nowMs + this.#options.pauseMs
     this.#calmAtMs = nowMs + this.#knownMs
+    if (!this.#owesAnswer) this.#pausedUntilMs = nowMs + this.#options.pauseMs
+    this.#owesAnswer = !this.#owesAnswer
+  }
+
+  /** What differed has been written: it is another's change if it is found again. */
+  answered(wish: string): void {
+    if (wish !== this.#wish) return
+    this.#lastSeen = undefined
+    this.#owesAnswer = false
   }
 
   /** Others replace our status again and again: one of us may have given way to a rival. */

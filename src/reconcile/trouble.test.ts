@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { otherObjects } from '../../test/kit/reconcile/toy.ts'
 import { RetryLater } from '../base/errors.ts'
 import { KubeError } from '../kube/client.ts'
 import { Toys } from './testing/toys.ts'
@@ -131,6 +132,53 @@ describe('Reconciler with trouble', () => {
     toys.api.put({ ...binding, subjects: [...(binding.subjects as object[]), { ...eve, name: 'mallory' }] })
     await toys.pass(1_000)
     expect(JSON.stringify(toys.get('RoleBinding', 'g-one')!.subjects)).not.toContain('mallory')
+  })
+
+  test('pauses where two releases differ in whether an object exists, and says so', async () => {
+    toys.replica({ flavour: 'a' })
+    toys.replica({ flavour: otherObjects })
+    toys.put('one')
+    await toys.pass(60_000)
+    expect(toys.written().length).toBeLessThan(40)
+    expect(toys.phase('one')).toBe('Contended')
+    await toys.pass(60_000)
+    expect(toys.written().length).toBeLessThan(20)
+  })
+
+  test('pauses where a stranger deletes an object again and again, and still makes it in each pause', async () => {
+    toys.replica()
+    toys.put('one')
+    await toys.pass(500)
+    toys.written()
+    for (let i = 0; i < 1_200; i += 1) {
+      toys.api.remove(ref('Service', 'g-one'))
+      await toys.pass(100)
+    }
+    const made = toys.written().filter(write => write === 'create Service g-one').length
+    expect([made >= 3 + 2, made <= 4 + 4]).toEqual([true, true])
+  })
+
+  test('corrects once after each pause what a stranger changes, also if he writes in each pause', async () => {
+    toys.replica()
+    toys.put('one')
+    await toys.pass(500)
+    const edit = (image: string) => {
+      const deployment = toys.get('Deployment', 'g-one')!
+      const text = JSON.stringify(deployment.spec).replace(/"image":"[^"]*"/, `"image":"${image}"`)
+      toys.api.put({ ...deployment, spec: JSON.parse(text) })
+    }
+    for (let i = 0; i < 4; i += 1) {
+      edit(`theirs:${i}`)
+      await toys.pass(200)
+    }
+    toys.written()
+    for (let i = 0; i < 10; i += 1) {
+      await toys.pass(15_000)
+      edit(`again:${i}`)
+      await toys.pass(15_000)
+    }
+    const corrections = toys.written().filter(write => write === 'patch Deployment g-one').length
+    expect([corrections >= 4, corrections <= 12]).toEqual([true, true])
   })
 
   test('agree that they are contended, also those that have given way', async () => {

@@ -168,6 +168,7 @@ export class Turn<World> {
       limit.check()
       const sent = await this.#sendAll(fresh, look.wish)
       for (const [i, outcome] of sent.entries()) if (outcome === 'done') done.add(signature(fresh[i]!, look.wish))
+      if (sent.includes('done')) memory.rivals.answered(look.wish)
       if (sent.includes('stale')) stale += 1
       if (stale > maxStale) {
         for (const act of fresh) this.#failed.add(signature(act, look.wish))

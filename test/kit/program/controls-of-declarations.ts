@@ -49,12 +49,29 @@ export const controlsOfDeclarations: readonly Control[] = [
   {
     // Each release answers each change of the other.
     name: 'no-pause',
-    attacks: [{ name: 'N4 two releases', expected: /writes for each parent/ }],
+    attacks: [{ name: 'N4 two releases with', expected: /writes for each parent/ }],
     edits: [
       {
         file: 'src/reconcile/rivals.ts',
         find: 'return wish === this.#wish && nowMs < this.#pausedUntilMs',
         replace: 'return wish === undefined && nowMs < this.#pausedUntilMs',
+      },
+    ],
+  },
+  {
+    // An object that is missing again looks as it did before, and is no change of another's.
+    name: 'missing-seen-once',
+    attacks: [{ name: 'N4 two releases that want', expected: /writes for each parent|all are contended/ }],
+    edits: [
+      {
+        file: 'src/reconcile/rivals.ts',
+        find: 'this.#lastSeen = undefined\n    if (wish === this.#wish) return',
+        replace: 'if (wish === this.#wish) return\n    this.#lastSeen = undefined',
+      },
+      {
+        file: 'src/reconcile/rivals.ts',
+        find: 'if (wish !== this.#wish) return\n    this.#lastSeen = undefined',
+        replace: 'if (wish !== this.#wish) return',
       },
     ],
   },

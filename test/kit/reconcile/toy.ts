@@ -52,6 +52,9 @@ export const gadget = (namespace: string, name: string, spec: Partial<GadgetSpec
   spec: { colour: 'red', members: ['ada'], image: 'app:1', ...spec },
 })
 
+/** The flavour of a version of the toy that has a ConfigMap for each Gadget instead of a Service. */
+export const otherObjects = 'other objects'
+
 export interface ToyOptions {
   readonly sights: ToySights
   /** A wish that differs between two versions of the toy. */
@@ -62,7 +65,7 @@ const childName = (name: string) => `g-${name}`
 const parentName = (name: string) => (name.startsWith('g-') ? name.slice(2) : undefined)
 
 export function gadgetKind({ sights, flavour = 'a' }: ToyOptions): Kind<ToySights> {
-  const { gadgets, services, deployments, bindings } = sights
+  const { gadgets, services, deployments, bindings, maps } = sights
   const ofChild = (watch: Sight, urgent: boolean): Source => ({
     watch,
     *keysOf({ namespace, name }) {
@@ -74,9 +77,10 @@ export function gadgetKind({ sights, flavour = 'a' }: ToyOptions): Kind<ToySight
     name: 'gadget',
     parent: toyParent,
     sources: [
-      { watch: gadgets, keysOf: change => ofGadget(change, [services, deployments, bindings]) },
+      { watch: gadgets, keysOf: change => ofGadget(change, [services, deployments, bindings, maps]) },
       ofChild(services, false),
       ofChild(deployments, false),
+      ofChild(maps, false),
       ofChild(bindings, true),
     ],
     world: () => sights,
@@ -134,14 +138,14 @@ const ownerOf = ({ ref: { apiVersion, kind, name }, uid }: Fact): OwnerReference
 
 function desiredOfGadget(
   key: string,
-  { gadgets, services, deployments, bindings }: ToySights,
+  { gadgets, services, deployments, bindings, maps }: ToySights,
   flavour: string,
 ): Verdict {
   const parent = gadgets.get(key)
   if (!parent || parent.deleting) return { do: 'leave', why: 'the Gadget is gone' }
   const { namespace, name } = placeOf(key)
   const child = keyOf(namespace, childName(name))
-  const standing = [services, deployments, bindings].flatMap(sight => sight.get(child) ?? [])
+  const standing = [services, deployments, bindings, maps].flatMap(sight => sight.get(child) ?? [])
   return { do: 'hold', parent, objects: gadgetObjects(parent, namespace, name, flavour), standing }
 }
 
@@ -152,15 +156,20 @@ function gadgetObjects(parent: Fact, namespace: string, name: string, flavour: s
   const container = {
     name: 'app',
     image,
-    env: [{ name: 'FLAVOUR', value: flavour }],
+    env: [{ name: 'FLAVOUR', value: flavour === otherObjects ? 'a' : flavour }],
     resources: { limits: { cpu: '100m' } },
   }
   const subjects = members.map(member => ({ apiGroup: rbac, kind: 'User', name: member }))
   return [
-    {
-      object: { apiVersion: 'v1', kind: 'Service', metadata, spec: { selector: app, ports: [{ port: 80 }] } },
-      ...{ stage: 0, compare: 'covers' as const },
-    },
+    flavour === otherObjects
+      ? {
+          object: { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { image } },
+          ...{ stage: 0, compare: 'exact' as const },
+        }
+      : {
+          object: { apiVersion: 'v1', kind: 'Service', metadata, spec: { selector: app, ports: [{ port: 80 }] } },
+          ...{ stage: 0, compare: 'covers' as const },
+        },
     {
       object: {
         ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata },
