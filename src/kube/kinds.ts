@@ -95,6 +95,12 @@ function placeOf(apiVersion: string, kind: string): KindPlace {
   return place
 }
 
+/**
+ * Whether objects of the kind are in namespaces.
+ * @throws {Error} when the kind is not in the table
+ */
+export const isNamespaced = (apiVersion: string, kind: string): boolean => placeOf(apiVersion, kind).namespaced
+
 /** The plural in a path, such as `pods`; object names are not mistaken for it. */
 export function resourceOf(path: string): string {
   const [, group] = /^\/(?:api\/[^/]+|apis\/[^/]+\/[^/]+)\/([^?]+)/.exec(path) ?? []

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { RetryLater } from '../base/errors.ts'
 import { KubeError } from '../kube/client.ts'
+import type { Selects } from './testing/api.ts'
 import { Toys } from './testing/toys.ts'
 import type { Effect, Hold, Kind } from './types.ts'
 
@@ -47,6 +48,24 @@ describe('Reconciler whose watch lags', () => {
     toys.written()
     await toys.pass(110_000)
     expect([subjects('one').includes('eve'), toys.phase('one'), toys.written()]).toEqual([false, 'Ready', []])
+  })
+
+  test.each([1, 12])('leaves a shared object to the replica that knows the newer wishes of %i parents', async count => {
+    toys.replica()
+    const late = toys.replica()
+    toys.put('last')
+    for (let i = 0; i < count; i += 1) toys.put(`g${i}`)
+    await toys.pass(1_000)
+    toys.api.stall(late.sights.gadgets)
+    toys.written()
+    for (let i = 0; i < count; i += 1) toys.put(`g${i}`, { colour: 'blue' })
+    await toys.pass(5_000)
+    const owners = (colour: string) => toys.get('ConfigMap', `colour-${colour}`)?.metadata.ownerReferences?.length
+    expect([owners('red'), owners('blue')]).toEqual([1, count])
+    expect(toys.written().filter(write => write.includes('ConfigMap')).length).toBeLessThanOrEqual(3 * count)
+    toys.api.catchUp(late.sights.gadgets)
+    await toys.pass(1_000)
+    expect([owners('red'), owners('blue')]).toEqual([1, count])
   })
 
   test('makes nothing again for a parent that was made again, by what it saw of the former one', async () => {
@@ -385,6 +404,33 @@ describe('Reconciler and time', () => {
 })
 
 describe('Reconciler and strangers', () => {
+  test('takes a right away also beside an object that left what its watch selects', async () => {
+    toys.replica({ selects: ({ kind, metadata }) => kind !== 'RoleBinding' || metadata.labels?.hidden === undefined })
+    toys.put('one', { members: ['ada'] })
+    await toys.pass(500)
+    const binding = toys.get('RoleBinding', 'g-one')!
+    const [ada] = binding.subjects as [object]
+    const labels = { hidden: 'x' }
+    toys.api.put({ ...binding, metadata: { ...binding.metadata, labels }, subjects: [ada, { ...ada, name: 'eve' }] })
+    await toys.pass(1_000)
+    expect([subjects('one').includes('eve'), toys.phase('one')]).toEqual([false, 'Ready'])
+  })
+
+  test('notices that a conflict is over which its watch does not show', async () => {
+    const selects: Selects = ({ kind, metadata }) => kind !== 'Service' || metadata.ownerReferences !== undefined
+    toys.replica({ selects })
+    const metadata = { name: 'g-one', namespace: 'n' }
+    toys.api.put({ apiVersion: 'v1', kind: 'Service', metadata })
+    toys.put('one')
+    await toys.pass(300_000)
+    // A conflict is read, and not tried again.
+    const tries = toys.failpoints.filter(name => name === 'reconcile.gadget.create.Service.before-send')
+    expect([toys.phase('one'), tries.length]).toEqual(['Conflict', 1])
+    toys.api.remove({ apiVersion: 'v1', kind: 'Service', namespace: 'n', name: 'g-one' })
+    await toys.pass(61_000)
+    expect(toys.phase('one')).toBe('Ready')
+  })
+
   test('leaves an object of another parent, and tells it', async () => {
     toys.replica()
     const owner = { apiVersion: 'toy.skylab.dev/v1', kind: 'Gadget', name: 'two', uid: 'uid-of-two' }

@@ -19,6 +19,8 @@ export interface Memory {
   failures: number
   /** The last of them, while it is not over. */
   failure: Failure | undefined
+  /** Since when objects are in the way that may never be seen to go, or when they were last read. */
+  waitsSinceMs: number | undefined
 }
 
 /** Who gave way to a rival is asked by its status for longer than the rival is known. */
@@ -33,5 +35,6 @@ export const newMemory = (options: RivalsOptions = rivalsDefaults): Memory => ({
   dueAtMs: 0,
   refusals: 0,
   failures: 0,
+  waitsSinceMs: undefined,
   failure: undefined,
 })

@@ -3,6 +3,7 @@ import { type Backoff, backoffMs } from '../base/backoff.ts'
 import type { Clock } from '../base/clock.ts'
 import { jittered } from '../base/loop.ts'
 import type { Memory } from './memory.ts'
+import { waitingMs } from './reader.ts'
 import type { TurnEnd } from './turn.ts'
 
 export interface NextLook {
@@ -34,6 +35,7 @@ export function nextLook(end: TurnEnd, urgent: boolean, memory: Memory, clock: C
   if (end.dueMs !== undefined) {
     looks.push({ ms: Math.min(longestMs, Math.max(0, end.dueMs - clock.wallMs())), urgent: true })
   }
+  if (memory.waitsSinceMs !== undefined) looks.push({ ms: Math.max(0, memory.waitsSinceMs + waitingMs - nowMs) })
   if (end.isBehind) looks.push({ ms: 0, urgent })
   return [...looks, ...looksAfter].sort((a, b) => a.ms - b.ms)[0]
 }

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
 import type { KubeObject } from '../base/domain.ts'
+import { factOf } from './facts.ts'
 import type { Sight } from './sight.ts'
 import { FakeApi } from './testing/api.ts'
 import type { Fact } from './types.ts'
@@ -78,6 +79,44 @@ describe('Sight', () => {
     sight.lay({ ...map('2'), metadata: { ...map('2').metadata, uid: 'another', resourceVersion: '9' } })
     api.show()
     expect(seen()).toBe('2')
+  })
+
+  test('ignores an answer that comes after the end of its object', () => {
+    const made = api.put(map('1'))
+    api.show()
+    api.remove({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'n', name: 'a' })
+    api.show()
+    sight.lay(made)
+    sight.layDeleted({ ...factOf(made, []) })
+    expect([seen(), all()]).toEqual([undefined, []])
+  })
+
+  test.each<[string, number]>([
+    ['at which it left', 0],
+    ['after that', 7],
+  ])('shows an object that left what the watch selects, by an answer of the version %s', (_when, more) => {
+    sight = api.sight('v1', 'ConfigMap', [['data']], clock, ({ metadata }) => metadata.labels?.ours === 'x')
+    const made = api.put({ ...map('1'), metadata: { ...map('1').metadata, labels: { ours: 'x' } } })
+    api.show()
+    const left = api.put({ ...made, metadata: { ...made.metadata, labels: {} } })
+    api.show()
+    expect(seen()).toBeUndefined()
+    const resourceVersion = String(Number(left.metadata.resourceVersion) + more)
+    sight.lay({ ...left, metadata: { ...left.metadata, resourceVersion } })
+    expect([seen(), all()]).toEqual(['1', ['1']])
+    sight.layDeleted(sight.get('n/a')!)
+    expect(sight.get('n/a')).toMatchObject({ deleting: true })
+    sight.layGone(sight.get('n/a')!)
+    expect(seen()).toBeUndefined()
+  })
+
+  test('keeps an answer when the watch shows late that the object left what it selects', () => {
+    sight = api.sight('v1', 'ConfigMap', [['data']], clock, ({ metadata }) => metadata.labels?.ours === 'x')
+    const made = api.put({ ...map('1'), metadata: { ...map('1').metadata, labels: { ours: 'x' } } })
+    api.show()
+    sight.lay(api.put({ ...made, metadata: { ...made.metadata, labels: {} } }))
+    api.show()
+    expect(seen()).toBe('1')
   })
 
   test('forgets an answer that the watch never shows', () => {

@@ -10,8 +10,8 @@ import type { Reflector } from '../kube/reflector.ts'
 import type { Fact, Seeing } from './types.ts'
 
 /**
- * An answer counts for so long at most: the watch may never show it, such as an object without our labels. Longer than a
- * watch can be silent until it is taken for dead.
+ * An answer counts for so long at most: the watch may never show it, such as an object that its selector does not select.
+ * Longer than a watch can be silent until it is taken for dead.
  */
 const layMs = 120_000
 
@@ -37,8 +37,11 @@ export interface SightOptions {
 export class Sight implements Seeing {
   readonly #options: SightOptions
   readonly #laid = new Map<string, Laid>()
-  /** UIDs whose end the watch has shown a moment ago, with when to forget them: an answer may come after that. */
-  readonly #ended = new Map<string, number>()
+  /**
+   * The versions at which the watch has shown the end of UIDs a moment ago. An older answer may come after that. A newer one,
+   * or one of that version, tells that the object only left what the watch selects.
+   */
+  readonly #ended = new Map<string, { readonly resourceVersion: string; readonly untilMs: number }>()
 
   constructor(options: SightOptions) {
     this.#options = options
@@ -104,9 +107,12 @@ export class Sight implements Seeing {
   }
 
   #put(key: string, laid: Omit<Laid, 'untilMs'>): void {
+    const nowMs = this.#options.clock.monotonicMs()
     const seen = this.#options.reflector.get(key)
-    if (this.#ended.has(laid.uid) || (seen && isOver(laid, seen))) return
-    this.#laid.set(key, { ...laid, untilMs: this.#options.clock.monotonicMs() + layMs })
+    const ended = this.#ended.get(laid.uid)
+    const isEnded = ended !== undefined && nowMs < ended.untilMs && isBefore(laid, ended.resourceVersion)
+    if (isEnded || (seen && isOver(laid, seen))) return
+    this.#laid.set(key, { ...laid, untilMs: nowMs + layMs })
   }
 
   #over(key: string, seen: Fact | undefined): Fact | undefined {
@@ -120,20 +126,22 @@ export class Sight implements Seeing {
 
   #seen(change: Change<Fact>): void {
     const key = keyOf(change.namespace, change.name)
-    if (change.type === 'gone' && change.confirmed) this.#end(change.uid)
+    const endedAt = change.type === 'gone' && change.confirmed ? change.value.resourceVersion : undefined
+    if (endedAt !== undefined) this.#end(change.uid, endedAt)
     const laid = this.#laid.get(key)
     if (!laid) return
-    const isOlder = change.type === 'gone' ? change.uid !== laid.uid : !isOver(laid, change.value)
-    if (!isOlder) this.#laid.delete(key)
+    if (change.type === 'put') {
+      if (isOver(laid, change.value)) this.#laid.delete(key)
+    } else if (change.uid === laid.uid && (endedAt === undefined || isBefore(laid, endedAt))) this.#laid.delete(key)
   }
 
-  #end(uid: string): void {
+  #end(uid: string, resourceVersion: string): void {
     const nowMs = this.#options.clock.monotonicMs()
-    for (const [known, untilMs] of this.#ended) {
+    for (const [known, { untilMs }] of this.#ended) {
       if (untilMs > nowMs) break
       this.#ended.delete(known)
     }
-    this.#ended.set(uid, nowMs + layMs)
+    this.#ended.set(uid, { resourceVersion, untilMs: nowMs + layMs })
   }
 }
 
@@ -144,6 +152,10 @@ function isOver(laid: Omit<Laid, 'untilMs'>, seen: Fact): boolean {
   const isSame = seen.resourceVersion === laid.resourceVersion
   return isSame ? !laid.deleted || seen.uid !== laid.uid : isNewer(seen.resourceVersion, laid.resourceVersion)
 }
+
+/** Whether an answer is from before the end that the watch has shown. A deletion makes a version of its own. */
+const isBefore = ({ resourceVersion }: Pick<Laid, 'resourceVersion'>, endedAt: string): boolean =>
+  resourceVersion !== endedAt && isNewer(endedAt, resourceVersion)
 
 /** API servers count versions; of any others the watch's is taken for the newer one. */
 function isNewer(version: string, than: string): boolean {

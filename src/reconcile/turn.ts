@@ -19,8 +19,9 @@ import { type Look, lookAt, sightOf, signature } from './look.ts'
 import type { Memory } from './memory.ts'
 import { isHeld, writesNow } from './permitted.ts'
 import { isRevocation, nextWrites } from './plan.ts'
+import { losesParent, Reader } from './reader.ts'
 import { Reporter } from './reporter.ts'
-import type { Act, Hold, Kind } from './types.ts'
+import type { Act, Kind } from './types.ts'
 import type { Writer } from './writer.ts'
 
 /**
@@ -67,6 +68,7 @@ const maxStale = 3
 export class Turn<World> {
   readonly #options: TurnOptions<World>
   readonly #due: Due
+  readonly #reader: Reader
   readonly #reporter: Reporter<World>
   /** Names of what was refused, or not answered. */
   readonly #failed = new Set<string>()
@@ -82,14 +84,16 @@ export class Turn<World> {
     const { kind, key, memory, clock, writer, limit, onWrite } = options
     this.#options = options
     this.#due = new Due(memory, limit, clock)
+    this.#reader = new Reader({ parent: kind.parent, memory, writer, clock, limit })
     const look = () => this.#look()
     this.#reporter = new Reporter({ kind, key, memory, clock, writer, look, due: this.#due.names, onWrite })
   }
 
   /** Never throws, but for a defect of the kind. */
   async take(): Promise<TurnEnd> {
-    const { memory, clock, acquire } = this.#options
-    const look = this.#look()
+    const { kind, memory, clock, acquire } = this.#options
+    const first = this.#look()
+    const look = first && (await this.#reader.waiting(first)) ? this.#look() : first
     if (!look) return this.#end('left')
     const isUndone = this.#note(look)
     if (!this.#hasWork(look)) {
@@ -107,16 +111,15 @@ export class Turn<World> {
     // Replicas without leases would else do the same at the same time.
     if (this.#lease === 'silent' && !revokes) await clock.sleep(Math.random() * spreadMs)
     try {
-      if (isUndone) await this.#readParent(look.verdict)
+      if (isUndone || losesParent(look, kind.parent)) await this.#readParents(look)
       return await this.#act(onlyRevocations)
     } finally {
       for (const held of [this.#lock, this.#lease]) if (typeof held === 'object') await held.release()
     }
   }
 
-  /** Another replica may know a newer wish: then it is our watch that is behind. If that cannot be read, ours counts. */
-  async #readParent({ parent }: Hold): Promise<void> {
-    if (parent !== 'shared') await this.#options.writer.read(parent).catch(() => {})
+  async #readParents(look: Look): Promise<void> {
+    await this.#reader.parents(look)
   }
 
   async #act(onlyRevocations: boolean): Promise<TurnEnd> {

@@ -145,6 +145,8 @@ export interface Poke {
 export interface Seeing {
   readonly apiVersion: string
   readonly kind: string
+  /** By `namespace/name`, or by name where there is no namespace. */
+  get(key: string): Fact | undefined
   /** Resolves after the first complete list; rejects with the signal's reason when that comes first. */
   whenSynced(signal: AbortSignal): Promise<void>
   /** Calls the listener with every change that the watch shows. @returns a function that removes it */

@@ -1,5 +1,6 @@
 /** Sends one act. Each answer is laid over the watch, so the next plan knows of it. */
 import type { KubeObject } from '../base/domain.ts'
+import { keyOf } from '../kube/cache.ts'
 import { isAlreadyExists, type KubeClient, KubeError, type MergePatch } from '../kube/client.ts'
 import type { ObjectRef } from '../kube/kinds.ts'
 import type { CallOptions } from '../kube/requester.ts'
@@ -103,6 +104,13 @@ export class Writer {
     }
   }
 
+  /** Reads what has this name afresh. Throws as `send`, and with the signal's reason. */
+  async readName(ref: ObjectRef, signal: AbortSignal): Promise<void> {
+    const known = this.#sightOf(ref).get(keyOf(ref.namespace, ref.name))
+    const object = await this.#get(ref, signal)
+    if (!object && known) this.#sightOf(ref).layGone(known)
+  }
+
   /** Reads an object afresh. @returns whether it is gone, or another one than this fact shows. Throws as `send`. */
   async read(known: Fact): Promise<boolean> {
     const object = await this.#get(known.ref)
@@ -110,9 +118,9 @@ export class Writer {
     return object?.metadata.uid !== known.uid || object.metadata.resourceVersion !== known.resourceVersion
   }
 
-  async #get(ref: ObjectRef): Promise<KubeObject | null> {
-    const { signal, agent } = this.#options.call('read')
-    const object = await this.#options.kube.get(ref, { signal, agent })
+  async #get(ref: ObjectRef, signal?: AbortSignal): Promise<KubeObject | null> {
+    const call = this.#options.call('read')
+    const object = await this.#options.kube.get(ref, { signal: signal ?? call.signal, agent: call.agent })
     if (object) this.#lay(object, ref)
     return object
   }

@@ -16,6 +16,9 @@ import { mergePatched } from './merge-patch.ts'
 
 const refusal = (status: number, reason: string) => new KubeError(status, reason, reason)
 
+/** Whether a watch shows an object. */
+export type Selects = (object: KubeObject) => boolean
+
 type Event = Readonly<{ type: 'put' | 'gone'; object: KubeObject }>
 
 export class FakeApi {
@@ -34,9 +37,9 @@ export class FakeApi {
   #version = 0
 
   /** A watch on one kind, as a sight. */
-  sight(apiVersion: string, kind: string, paths: readonly Path[], clock: Clock): Sight {
+  sight(apiVersion: string, kind: string, paths: readonly Path[], clock: Clock, selects: Selects = () => true): Sight {
     const project = (object: KubeObject) => factOf(object, paths)
-    const reflector = new FakeWatch(project)
+    const reflector = new FakeWatch(project, selects)
     const name = `${apiVersion} ${kind}`
     this.#watches.set(name, [...(this.#watches.get(name) ?? []), reflector])
     const sight = new Sight({ reflector, apiVersion, kind, project, clock })
@@ -130,13 +133,15 @@ export class FakeApi {
 
 class FakeWatch {
   readonly #project: (object: KubeObject) => Fact
+  readonly #selects: Selects
   readonly #facts = new Map<string, Fact>()
   readonly #listeners = new Listeners<Change<Fact>>()
   readonly #missed: [Event['type'], KubeObject][] = []
   isStalled = false
 
-  constructor(project: (object: KubeObject) => Fact) {
+  constructor(project: (object: KubeObject) => Fact, selects: Selects) {
     this.#project = project
+    this.#selects = selects
   }
 
   get = (key: string) => this.#facts.get(key)
@@ -155,9 +160,10 @@ class FakeWatch {
     const key = keyOf(namespace, name)
     const value = this.#project(object)
     const previous = this.#facts.get(key)
-    if (type === 'put') this.#facts.set(key, value)
-    else this.#facts.delete(key)
     const changed = { namespace, name, uid: value.uid, value }
-    this.#listeners.notify(type === 'put' ? { ...changed, type, previous } : { ...changed, type, confirmed: true })
+    if (type === 'put' && this.#selects(object)) {
+      this.#facts.set(key, value)
+      this.#listeners.notify({ ...changed, type: 'put', previous })
+    } else if (this.#facts.delete(key)) this.#listeners.notify({ ...changed, type: 'gone', confirmed: true })
   }
 }

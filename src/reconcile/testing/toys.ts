@@ -15,7 +15,7 @@ import { RetryLater } from '../../base/errors.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
 import { Reconciler } from '../reconciler.ts'
 import type { Kind } from '../types.ts'
-import { FakeApi } from './api.ts'
+import { FakeApi, type Selects } from './api.ts'
 
 /** Leases as Redis keeps them. */
 export class FakeLeases {
@@ -43,6 +43,8 @@ export interface ReplicaOptions {
   readonly flavour?: string
   readonly change?: (kind: Kind<ToySights>) => Kind<ToySights>
   readonly room?: number
+  /** What the watches show. Default: all. */
+  readonly selects?: Selects
 }
 
 /** Everything passes in the time of one clock, which the test moves. */
@@ -54,12 +56,12 @@ export class Toys {
   readonly failpoints: string[] = []
   readonly #reconcilers: Reconciler<ToySights>[] = []
 
-  replica({ flavour = 'a', change = kind => kind, room = 4 }: ReplicaOptions = {}) {
+  replica({ flavour = 'a', change = kind => kind, room = 4, selects }: ReplicaOptions = {}) {
     const { clock, api, leases, log } = this
     const sights = Object.fromEntries(
       Object.entries(toyWatches).map(([name, { apiVersion, kind, paths }]) => [
         name,
-        api.sight(apiVersion, kind, paths, clock),
+        api.sight(apiVersion, kind, paths, clock, selects),
       ]),
     ) as unknown as ToySights
     const metrics = createMetrics(new Registry())
