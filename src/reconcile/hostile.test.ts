@@ -1,5 +1,6 @@
 /** What others do to the engine: replicas that lag, leases that lapse, objects and words of strangers. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { unlessAborted } from '../base/deadline.ts'
 import { RetryLater } from '../base/errors.ts'
 import { KubeError } from '../kube/client.ts'
 import type { Selects } from './testing/api.ts'
@@ -66,6 +67,34 @@ describe('Reconciler whose watch lags', () => {
     toys.api.catchUp(late.sights.gadgets)
     await toys.pass(1_000)
     expect([owners('red'), owners('blue')]).toEqual([1, count])
+  })
+
+  test('gives nothing again by the first of two quick edits, of which it has not seen the second', async () => {
+    toys.replica()
+    const late = toys.replica()
+    toys.put('one')
+    await toys.pass(500)
+    toys.put('one', { members: ['ada', 'eve'] })
+    toys.api.stall(late.sights.gadgets)
+    toys.put('one', { members: ['ada'] })
+    toys.written()
+    await toys.pass(5_000)
+    expect([subjects('one').includes('eve'), toys.written()]).toEqual([false, ['status Gadget one']])
+  })
+
+  test('waits hardly for a parent that cannot be read', async () => {
+    const { get } = toys.api.client
+    const hanging = Promise.withResolvers<null>()
+    toys.replica()
+    toys.put('one')
+    await toys.pass(500)
+    toys.api.client.get = (ref, options) =>
+      ref.kind === 'Gadget' ? unlessAborted(hanging.promise, options?.signal) : get(ref, options)
+    const binding = toys.get('RoleBinding', 'g-one')!
+    const [ada] = binding.subjects as [object]
+    toys.api.put({ ...binding, subjects: [ada, { ...ada, name: 'eve' }] })
+    await toys.pass(700)
+    expect(subjects('one')).not.toContain('eve')
   })
 
   test('makes nothing again for a parent that was made again, by what it saw of the former one', async () => {

@@ -17,7 +17,7 @@ import { type Held, heldSoon } from './held.ts'
 import { type TurnLimit, TurnOver } from './limit.ts'
 import { type Look, lookAt, sightOf, signature } from './look.ts'
 import type { Memory } from './memory.ts'
-import { isHeld, writesNow } from './permitted.ts'
+import { gives, isHeld, writesNow } from './permitted.ts'
 import { isRevocation, nextWrites } from './plan.ts'
 import { losesParent, Reader } from './reader.ts'
 import { Reporter } from './reporter.ts'
@@ -75,6 +75,7 @@ export class Turn<World> {
   #writes = 0
   #dueMs: number | undefined
   #isBehind = false
+  #hasReadParents = false
   /** Whether the last look saw something that failed a moment ago. */
   #isHeld = false
   #lease: Held | undefined
@@ -119,6 +120,7 @@ export class Turn<World> {
   }
 
   async #readParents(look: Look): Promise<void> {
+    this.#hasReadParents = true
     await this.#reader.parents(look)
   }
 
@@ -167,6 +169,10 @@ export class Turn<World> {
         // What was written and is different again counts as another's change.
         if (look.acts.every(isDone)) memory.rivals.reached(look.wish)
         return
+      }
+      if (!this.#hasReadParents && fresh.some(act => gives(look, act))) {
+        await this.#readParents(look)
+        continue
       }
       limit.check()
       const sent = await this.#sendAll(fresh, look.wish)
