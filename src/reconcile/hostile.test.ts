@@ -416,6 +416,20 @@ describe('Reconciler and time', () => {
     await toys.pass(1_000)
   })
 
+  test('looks at what others made, while one person edits parents again and again', async () => {
+    const shareOf = (key: string) => /^n\/(\w+)-/.exec(key)?.[1] ?? key
+    toys.replica({ room: 4, change: (kind => ({ ...kind, shareOf })) as never })
+    for (let i = 0; i < 60; i += 1) toys.put(`mallory-${i}`)
+    await toys.pass(8_000)
+    toys.api.onWrite = () => toys.clock.sleep(20)
+    toys.put('ada-0')
+    for (let ms = 0; ms < 1_000; ms += 10) {
+      for (let i = 0; i < 3; i += 1) toys.put(`mallory-${(3 * (ms / 10) + i) % 60}`, { image: `app:${ms}` })
+      await toys.pass(10)
+    }
+    expect(toys.phase('ada-0')).toBe('Ready')
+  })
+
   test('pauses after turns that took too long', async () => {
     toys.replica()
     let writes = 0

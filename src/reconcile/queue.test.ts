@@ -12,7 +12,7 @@ beforeEach(() => {
   const onReady = () => {
     ready += 1
   }
-  queue = new KeyQueue({ clock, gatherMs: 20, onReady })
+  queue = new KeyQueue({ clock, gatherMs: 20, room: 40, shareOf: key => key, onReady })
 })
 
 /** Lets timers that are due run. */
@@ -21,7 +21,7 @@ async function pass(ms: number) {
   for (let i = 0; i < 10; i += 1) await Promise.resolve()
 }
 
-const taken = (urgentOnly = false) => queue.take(urgentOnly)?.key
+const taken = () => queue.take()?.key
 
 describe('KeyQueue', () => {
   test('gives a key once for all events of a moment', async () => {
@@ -47,9 +47,8 @@ describe('KeyQueue', () => {
     await pass(20)
     queue.add('b', true)
     await pass(20)
-    expect(queue.take(true)).toEqual({ key: 'b', urgent: true, sinceMs: 1000 })
-    expect(queue.take(true)).toBeUndefined()
-    expect(taken()).toBe('a')
+    expect(queue.take()).toEqual({ key: 'b', urgent: true, sinceMs: 1000 })
+    expect(queue.take()).toEqual({ key: 'a', urgent: false, sinceMs: 1000 })
   })
 
   test('gives a key again only when its look is over', async () => {
@@ -60,7 +59,7 @@ describe('KeyQueue', () => {
     await pass(20)
     expect(taken()).toBeUndefined()
     queue.done('a')
-    expect([queue.take(true)?.key, queue.depth]).toEqual(['a', 0])
+    expect([taken(), queue.depth]).toEqual(['a', 0])
   })
 
   test('gives a key later, and hears what comes before', async () => {
@@ -109,6 +108,39 @@ describe('KeyQueue', () => {
     await pass(4000)
     await pass(20)
     expect(taken()).toBe('a')
+  })
+
+  test('lets shares take turns, however many keys are of one', async () => {
+    const ofShares = new KeyQueue({ clock, gatherMs: 20, room: 40, shareOf: key => key[0]!, onReady: () => {} })
+    for (let i = 0; i < 1000; i += 1) ofShares.add(`a${i}`, true)
+    ofShares.add('b0', true)
+    await pass(20)
+    expect([1, 2, 3].map(() => ofShares.take()?.key)).toEqual(['a0', 'b0', 'a1'])
+  })
+
+  test.each([true, false])('gives a share a quarter of the places, if it is urgent: %s', async urgent => {
+    const shared = new KeyQueue({ clock, gatherMs: 20, room: 8, shareOf: key => key[0]!, onReady: () => {} })
+    for (const key of ['a0', 'a1', 'a2', 'b0']) shared.add(key, urgent)
+    await pass(20)
+    const takeAll = () => [1, 2, 3, 4].map(() => shared.take()?.key)
+    expect(takeAll()).toEqual(['a0', 'b0', 'a1', undefined])
+    shared.done('a0')
+    expect(takeAll()).toEqual(['a2', undefined, undefined, undefined])
+  })
+
+  test('keeps a quarter of the places for each lane', async () => {
+    for (const [urgent, other] of [
+      [true, false],
+      [false, true],
+    ] as const) {
+      const lanes = new KeyQueue({ clock, gatherMs: 20, room: 8, shareOf: key => key, onReady: () => {} })
+      for (let i = 0; i < 8; i += 1) lanes.add(`a${i}`, urgent)
+      await pass(20)
+      expect([1, 2, 3, 4, 5, 6, 7].filter(() => lanes.take())).toHaveLength(6)
+      for (let i = 0; i < 8; i += 1) lanes.add(`b${i}`, other)
+      await pass(20)
+      expect([1, 2, 3].map(() => lanes.take()?.urgent)).toEqual([other, other, undefined])
+    }
   })
 
   test('gives nothing after its end', async () => {

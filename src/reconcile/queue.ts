@@ -1,28 +1,27 @@
 /**
- * Keys that have to be looked at, each once. Urgent ones pass all others. A key that is looked at is not given out again
- * before that is over. No I/O except the clock.
+ * Keys that have to be looked at, each once. Urgent ones pass all others; in each lane shares take turns (see `Places`). A key
+ * that is looked at is not given out again before that is over. No I/O except the clock.
  */
 import type { Clock } from '../base/clock.ts'
 import { Later } from '../base/later.ts'
+import { type Asked, Lane } from './lane.ts'
+import { Places } from './places.ts'
 
 export interface QueueOptions {
   readonly clock: Clock
   /** Time in which the events of one change are gathered. */
   readonly gatherMs: number
+  /** Number of keys that are looked at at once. */
+  readonly room: number
+  /** For whom a key counts. */
+  readonly shareOf: (key: string) => string
   /** Called when a key can be taken. */
   readonly onReady: () => void
 }
 
-export interface Taken {
+/** A key, and since when it waits by the monotonic clock. */
+export interface Taken extends Asked {
   readonly key: string
-  readonly urgent: boolean
-  /** Since when it waits, by the monotonic clock. */
-  readonly sinceMs: number
-}
-
-interface Asked {
-  readonly urgent: boolean
-  readonly sinceMs: number
 }
 
 export class KeyQueue {
@@ -30,9 +29,9 @@ export class KeyQueue {
   readonly #later: Later
   /** Asked for a moment ago. */
   readonly #gathering = new Map<string, Asked>()
-  readonly #urgent = new Map<string, Asked>()
-  readonly #normal = new Map<string, Asked>()
-  readonly #busy = new Set<string>()
+  readonly #urgent: Lane
+  readonly #normal: Lane
+  readonly #places: Places
   /** Asked for while they are busy. */
   readonly #again = new Map<string, Asked>()
   /** The one later time of a key. `hold`: until then it is looked at only if that is urgent. */
@@ -43,6 +42,9 @@ export class KeyQueue {
   constructor(options: QueueOptions) {
     this.#options = options
     this.#later = new Later(options.clock)
+    this.#urgent = new Lane(options.shareOf)
+    this.#normal = new Lane(options.shareOf)
+    this.#places = new Places(options.room)
   }
 
   /** The number of keys that can be taken, or are about to be. */
@@ -80,18 +82,18 @@ export class KeyQueue {
     this.#due.delete(key)
   }
 
-  /** The next key, urgent ones first; undefined without one. */
-  take(urgentOnly: boolean): Taken | undefined {
-    return this.#takeOf(this.#urgent) ?? (urgentOnly ? undefined : this.#takeOf(this.#normal))
+  /** The next key, urgent ones first; undefined while none has a place. */
+  take(): Taken | undefined {
+    return this.#takeOf(this.#urgent, true) ?? this.#takeOf(this.#normal, false)
   }
 
   /** A key that was taken has been looked at. */
   done(key: string): void {
-    this.#busy.delete(key)
+    this.#places.leave(key)
     const asked = this.#again.get(key)
     this.#again.delete(key)
     if (asked && !this.#stopped && !this.#isHeld(key, asked.urgent)) this.#ready(key, asked)
-    if (asked) this.#options.onReady()
+    this.#options.onReady()
   }
 
   async stop(): Promise<void> {
@@ -107,9 +109,9 @@ export class KeyQueue {
 
   #add(key: string, asked: Asked): void {
     const { urgent, sinceMs } = asked
-    if (this.#busy.has(key)) return void this.#again.set(key, merged(this.#again.get(key), asked))
+    if (this.#places.has(key)) return void this.#again.set(key, merged(this.#again.get(key), asked))
     const waiting = this.#normal.get(key)
-    if (this.#urgent.has(key) || (waiting && !urgent)) return
+    if (this.#urgent.get(key) || (waiting && !urgent)) return
     this.#gathering.set(key, merged(this.#gathering.get(key) ?? waiting, { urgent, sinceMs }))
     this.#normal.delete(key)
     this.#cancelGathering ??= this.#options.clock.after(this.#options.gatherMs, () => this.#gathered())
@@ -127,12 +129,12 @@ export class KeyQueue {
     lane.set(key, merged(lane.get(key), asked))
   }
 
-  #takeOf(lane: Map<string, Asked>): Taken | undefined {
-    const next = lane.entries().next().value
+  #takeOf(lane: Lane, urgent: boolean): Taken | undefined {
+    if (!this.#places.isOpen(urgent)) return undefined
+    const next = lane.take(share => this.#places.isOpenFor({ share, urgent }))
     if (!next) return undefined
-    const [key, asked] = next
-    lane.delete(key)
-    this.#busy.add(key)
+    const { key, asked } = next
+    this.#places.take(key, { share: this.#options.shareOf(key), urgent })
     return { key, ...asked }
   }
 }

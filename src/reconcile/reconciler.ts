@@ -6,6 +6,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Failpoint } from '../base/failpoint.ts'
 import { type Log, logUnexpected } from '../base/log.ts'
 import { jittered, Loop } from '../base/loop.ts'
+import { placeOf } from '../kube/cache.ts'
 import type { Leases } from '../leases/leases.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { TurnLimit } from './limit.ts'
@@ -29,7 +30,7 @@ export interface ReconcilerOptions<World> {
   /** The name of a lease in Redis: `<kind>:<key>`, or a lock. */
   readonly leaseKey: (name: string) => string
   readonly leaseTtlMs: number
-  /** Number of turns at once. A quarter of them is for urgent keys alone. */
+  /** Number of turns at once; see `Places`. */
   readonly room: number
   readonly clock: Clock
   readonly log: Log
@@ -56,12 +57,12 @@ export class Reconciler<World> {
   readonly #resync: Loop
   readonly #unlisten: (() => void)[] = []
   #open = false
-  #normal = 0
 
   constructor(options: ReconcilerOptions<World>) {
-    const { clock, kind } = options
+    const { clock, kind, room } = options
+    const { shareOf = namespaceOf } = kind
     this.#options = options
-    this.#queue = new KeyQueue({ clock, gatherMs, onReady: () => this.#pump() })
+    this.#queue = new KeyQueue({ clock, gatherMs, room, shareOf, onReady: () => this.#pump() })
     const rest = () => ({ ms: jittered(options.resyncMs ?? resyncMs, 0.1) })
     const round = async () => {
       this.#lookAtAll()
@@ -115,16 +116,14 @@ export class Reconciler<World> {
   }
 
   #pump(): void {
-    const { room } = this.#options
-    while (this.#open && !this.#stopping.signal.aborted && this.#turns.size < room) {
-      const taken = this.#queue.take(this.#normal >= normalRoom(room))
+    while (this.#open && !this.#stopping.signal.aborted) {
+      const taken = this.#queue.take()
       if (!taken) break
       const turn = this.#take(taken)
       this.#turns.add(turn)
       void turn.finally(() => {
         this.#turns.delete(turn)
         this.#queue.done(taken.key)
-        this.#pump()
       })
     }
     this.#gauge()
@@ -132,8 +131,7 @@ export class Reconciler<World> {
 
   async #take(taken: Taken): Promise<void> {
     const { kind, log, metrics, clock } = this.#options
-    const { key, urgent, sinceMs } = taken
-    if (!urgent) this.#normal += 1
+    const { key, sinceMs } = taken
     const wasHeld = this.#memories.has(key)
     const memory = this.#memoryOf(key)
     let end: TurnEnd
@@ -143,7 +141,6 @@ export class Reconciler<World> {
     } catch (error) {
       end = { result: 'failed', writes: 0, error }
     }
-    if (!urgent) this.#normal -= 1
     const isUnexpected = end.result === 'failed' && memory.failures === 0
     if (isUnexpected) logUnexpected(log, end.error, `a turn of ${kind.name} ${key} failed`)
     metrics.reconcileTurns.inc({ kind: kind.name, result: end.result })
@@ -210,5 +207,5 @@ export class Reconciler<World> {
   }
 }
 
-/** Places for keys that are not urgent: one at least. */
-const normalRoom = (room: number): number => Math.max(1, room - Math.ceil(room / 4))
+/** The key itself, where there is no namespace. */
+const namespaceOf = (key: string): string => placeOf(key).namespace || key

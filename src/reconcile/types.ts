@@ -176,6 +176,8 @@ export interface Kind<World> {
   desired(key: string, world: World, nowMs: number): Verdict
   /** Pure. A settled result must give the same status at each replica. */
   report(key: string, world: World, result: Result): StatusPatch | undefined
+  /** For whom a key counts, so that nobody delays others; pure. Default: its namespace, or itself without one. */
+  shareOf?(key: string): string
   /** Called once for a key that was held and is left now. */
   onGone?(key: string): Promise<void>
 }
