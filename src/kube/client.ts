@@ -11,7 +11,7 @@ import { lineSplitter } from './lines.ts'
 import { type CallOptions, type Method, Requester, type RequesterOptions, type RequestOptions } from './requester.ts'
 
 export type { Log } from '../base/log.ts'
-export { isAlreadyExists, isExpired, isNotFound, isOverQuota, KubeError } from './errors.ts'
+export { briefly, isAlreadyExists, isExpired, isNotFound, isOverQuota, KubeError } from './errors.ts'
 export type { ObjectRef } from './kinds.ts'
 export { applyRbac, inOperatorsWords, type Refuser, refuserOf, refusers, remedyOf } from './refusals.ts'
 export type { CallOptions, OnRefusal, OnRequest, RequestOptions } from './requester.ts'

@@ -78,3 +78,45 @@ function excerpt(text: string): string {
   const line = text.replace(/\s+/g, ' ').trim().slice(0, 200)
   return line ? `: ${line}` : ''
 }
+
+/** Quoted values longer than this are left out. */
+const longestQuotation = 64
+const longestWords = 1_000
+
+/**
+ * An error's words in at most 1,000 characters, for logs and statuses. The server quotes values, which may be whole fields, and
+ * says what is wrong with them after that: so long quotations are left out, and then the middle.
+ * @param kind of the object: nothing of a Secret is quoted
+ */
+export function briefly(error: Error, kind?: string): string {
+  if (kind === 'Secret') return error instanceof KubeError ? `${error.status} ${error.reason}` : error.name
+  const words = withoutQuotations(error.message)
+  if (words.length <= longestWords) return words
+  const part = longestWords / 2
+  return `${words.slice(0, part - 3)} … ${words.slice(-part)}`
+}
+
+function withoutQuotations(text: string): string {
+  const parts: string[] = []
+  for (let at = 0; ; ) {
+    const open = text.indexOf('"', at)
+    if (open < 0) return [...parts, text.slice(at)].join('')
+    const close = endOfQuotation(text, open)
+    const length = close - open - 1
+    parts.push(
+      text.slice(at, open),
+      length > longestQuotation ? `"…(${length} characters)"` : text.slice(open, close + 1),
+    )
+    at = close + 1
+  }
+}
+
+/** The place of the closing quotation mark, which has no odd number of backslashes before it; or of the end. */
+function endOfQuotation(text: string, open: number): number {
+  for (let at = text.indexOf('"', open + 1); at >= 0; at = text.indexOf('"', at + 1)) {
+    let backslashes = 0
+    while (text[at - 1 - backslashes] === '\\') backslashes += 1
+    if (backslashes % 2 === 0) return at
+  }
+  return text.length
+}

@@ -285,13 +285,30 @@ describe('Reconciler and answers of the API server', () => {
     expect([toys.names('RoleBinding'), gone]).toEqual([['g-one'], []])
   })
 
-  test('tells the server’s words, but not all of a long quotation', async () => {
+  test('tells and logs the server’s words, but no long quotation', async () => {
+    const logged: object[] = []
+    toys.log.warn = fields => void logged.push(fields)
     toys.replica()
-    answer('Service', new KubeError(422, 'Invalid', `Invalid value: "${'x'.repeat(1_000_000)}"`))
+    const words = `spec: Invalid value: "${'x'.repeat(1_000_000)}": must be no more than 253 characters`
+    answer('Service', new KubeError(422, 'Invalid', words))
     toys.put('one')
-    await toys.pass(500)
+    toys.put('two')
+    await toys.pass(10_000)
     const { message } = toys.get('Gadget', 'one')!.status as { message: string }
-    expect([message.slice(0, 16), message.length]).toEqual(['Invalid value: "', 1_000])
+    expect(message).toMatch(/^spec: Invalid value: .* must be no more than 253 characters$/)
+    expect([logged.length, JSON.stringify(logged).length < 4_000]).toEqual([1, true])
+  })
+
+  test('tells that the API server does not answer, at the third try', async () => {
+    toys.replica()
+    answer('Deployment', new RetryLater('Kubernetes does not answer for now: webhook down'))
+    toys.put('one')
+    await toys.pass(1_000)
+    expect(toys.get('Gadget', 'one')!.status).toBeUndefined()
+    await toys.pass(5_000)
+    expect(toys.get('Gadget', 'one')!.status).toMatchObject({
+      ...{ phase: 'Failed', message: 'Kubernetes does not answer for now: webhook down' },
+    })
   })
 })
 
@@ -554,6 +571,6 @@ describe('Reconciler and strangers', () => {
     toys.put('good')
     await toys.pass(60_000)
     expect(toys.phase('good')).toBe('Ready')
-    expect(toys.log.messages).toEqual(['error: a turn of gadget n/bad failed'])
+    expect(toys.log.messages).toEqual(['error: a turn of a custom resource failed'])
   })
 })

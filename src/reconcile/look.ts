@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { asObject } from '../base/json.ts'
 import { canonical, patchTo } from './merge.ts'
-import { plan, refKey, refOf, wishText } from './plan.ts'
+import { plan, refKey, refOfAct, wishText } from './plan.ts'
 import type { Act, Hold, Kind, Result, StatusPatch } from './types.ts'
 
 export interface Look {
@@ -19,14 +19,10 @@ export function lookAt<World>(kind: Kind<World>, key: string, nowMs: number): Lo
   return { verdict, acts: plan(verdict, kind.parent), wish: digest(wishText(verdict.objects)) }
 }
 
-/** The server's words may quote a whole object. */
-const longestFailure = 1_000
-
 export function resultOf({ acts }: Look, more: Pick<Result, 'failure' | 'due' | 'contended'>): Result {
   const { failure, due } = more
   return {
     ...more,
-    failure: failure?.slice(0, longestFailure),
     settled: acts.length === 0 && failure === undefined && due.length === 0,
     conflicts: acts.flatMap(act => (act.act === 'conflict' ? act.fact : [])),
     awaited: acts.flatMap(act => (act.act === 'await' ? act.fact : [])),
@@ -61,7 +57,7 @@ function untimed(value: unknown): unknown {
 /** An act for a wish: once done, the same act in the same turn would undo another's change. */
 export const signature = (act: Act, wish: string): string => `${act.act} ${act.stage} ${placeOf(act)} ${wish}`
 
-const placeOf = (act: Act): string => refKey(act.act === 'create' ? refOf(act.object) : act.fact.ref)
+const placeOf = (act: Act): string => refKey(refOfAct(act))
 
 /** What an act was planned for. A version would not do: the status of an object has versions of its own. */
 export function sightOf(act: Act): string {

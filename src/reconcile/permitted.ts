@@ -2,7 +2,7 @@
 import { effectName } from './failure.ts'
 import type { Look } from './look.ts'
 import type { Memory } from './memory.ts'
-import { isRevocation, nextWrites, refKey, refOf } from './plan.ts'
+import { isRevocation, nextWrites, refKey, refOf, refOfAct } from './plan.ts'
 import type { Act } from './types.ts'
 
 /** The next writes: only revocations in a pause, and nothing that failed a moment ago. */
@@ -14,7 +14,7 @@ export function writesNow({ acts, wish }: Look, { rivals, failure }: Memory, now
 /** Whether an act gives a right, or may give one. */
 export function gives({ verdict: { objects } }: Look, act: Act): boolean {
   if (isRevocation(act) || (act.act !== 'create' && act.act !== 'change')) return false
-  const key = refKey(act.act === 'create' ? refOf(act.object) : act.fact.ref)
+  const key = refKey(refOfAct(act))
   return objects.some(({ object, grants }) => grants !== undefined && refKey(refOf(object)) === key)
 }
 

@@ -65,6 +65,8 @@ export const refOf = ({ apiVersion, kind, metadata: { name, namespace } }: KubeO
   ...(namespace !== undefined && { namespace }),
 })
 
+export const refOfAct = (act: Act): ObjectRef => (act.act === 'create' ? refOf(act.object) : act.fact.ref)
+
 /** Without a name, parents share the objects. */
 interface Parent {
   readonly kind: ParentKind

@@ -6,7 +6,7 @@ import { isParent } from './facts.ts'
 import type { TurnLimit } from './limit.ts'
 import type { Look } from './look.ts'
 import type { Memory } from './memory.ts'
-import { refKey, refOf } from './plan.ts'
+import { refKey, refOf, refOfAct } from './plan.ts'
 import type { Act, Fact, OwnerReference, ParentKind } from './types.ts'
 import type { Writer } from './writer.ts'
 
@@ -106,5 +106,3 @@ function doubtful(have: readonly OwnerReference[], want: readonly OwnerReference
   const differing = [...ours.filter(lacks(wanted)), ...wanted.filter(lacks(ours))]
   return (differing.length > 0 ? differing : wanted).map(({ name }) => name)
 }
-
-const refOfAct = (act: Act): ObjectRef => (act.act === 'create' ? refOf(act.object) : act.fact.ref)

@@ -3,12 +3,15 @@
  * decides by that. Every replica runs this for every key.
  */
 import type { Clock } from '../base/clock.ts'
+import { RetryLater } from '../base/errors.ts'
 import type { Failpoint } from '../base/failpoint.ts'
-import { type Log, logUnexpected } from '../base/log.ts'
+import type { Log } from '../base/log.ts'
 import { jittered, Loop } from '../base/loop.ts'
 import { placeOf } from '../kube/cache.ts'
+import type { KubeError } from '../kube/client.ts'
 import type { Leases } from '../leases/leases.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { Rarely } from '../telemetry/rarely.ts'
 import { TurnLimit } from './limit.ts'
 import { type Memory, newMemory } from './memory.ts'
 import { nextLook } from './next.ts'
@@ -56,13 +59,17 @@ export class Reconciler<World> {
   readonly #stopping = new AbortController()
   readonly #resync: Loop
   readonly #unlisten: (() => void)[] = []
+  readonly #refusals: Rarely
   #open = false
 
   constructor(options: ReconcilerOptions<World>) {
-    const { clock, kind, room } = options
+    const { clock, kind, room, log } = options
     const { shareOf = namespaceOf } = kind
     this.#options = options
     this.#queue = new KeyQueue({ clock, gatherMs, room, shareOf, onReady: () => this.#pump() })
+    const fields = { kind: kind.name }
+    const messages = { trouble: 'a write for a custom resource was refused', over: '' }
+    this.#refusals = new Rarely({ clock, log, fields, ...messages })
     const rest = () => ({ ms: jittered(options.resyncMs ?? resyncMs, 0.1) })
     const round = async () => {
       this.#lookAtAll()
@@ -130,7 +137,7 @@ export class Reconciler<World> {
   }
 
   async #take(taken: Taken): Promise<void> {
-    const { kind, log, metrics, clock } = this.#options
+    const { kind, metrics, clock } = this.#options
     const { key, sinceMs } = taken
     const wasHeld = this.#memories.has(key)
     const memory = this.#memoryOf(key)
@@ -141,11 +148,23 @@ export class Reconciler<World> {
     } catch (error) {
       end = { result: 'failed', writes: 0, error }
     }
-    const isUnexpected = end.result === 'failed' && memory.failures === 0
-    if (isUnexpected) logUnexpected(log, end.error, `a turn of ${kind.name} ${key} failed`)
+    this.#log(key, memory, end)
     metrics.reconcileTurns.inc({ kind: kind.name, result: end.result })
     if (end.writes > 0) metrics.reconcileReaction.observe({ kind: kind.name }, (clock.monotonicMs() - sinceMs) / 1000)
     this.#after(taken, memory, end)
+  }
+
+  /** A refusal is the key's, and may be one of very many: it is logged rarely, and without a stack. */
+  #log(key: string, memory: Memory, { result, error, words }: TurnEnd): void {
+    const { kind, log } = this.#options
+    if (result !== 'failed') return
+    if (words === undefined) {
+      if (memory.failures === 0) log.error({ kind: kind.name, key, err: error }, 'a turn of a custom resource failed')
+      return
+    }
+    if (error instanceof RetryLater) return
+    const { status, reason } = error as Partial<KubeError>
+    this.#refusals.failed(words, { key, status, cause: reason }, `${status} ${reason}`)
   }
 
   async #turn(key: string, memory: Memory): Promise<TurnEnd> {

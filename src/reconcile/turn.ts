@@ -9,7 +9,8 @@
  * | silent | unknown | everything but effects, and what needs a lock |
  */
 import type { Clock } from '../base/clock.ts'
-import { RetryLater } from '../base/errors.ts'
+import { NeedsSomeone, RetryLater } from '../base/errors.ts'
+import { briefly, KubeError } from '../kube/client.ts'
 import type { TaskLease } from '../leases/leases.ts'
 import { Due } from './due.ts'
 import { effectName, Failure, statusName } from './failure.ts'
@@ -18,7 +19,7 @@ import { type TurnLimit, TurnOver } from './limit.ts'
 import { type Look, lookAt, sightOf, signature } from './look.ts'
 import type { Memory } from './memory.ts'
 import { gives, isHeld, writesNow } from './permitted.ts'
-import { isRevocation, nextWrites } from './plan.ts'
+import { isRevocation, nextWrites, refOfAct } from './plan.ts'
 import { losesParent, Reader } from './reader.ts'
 import { Reporter } from './reporter.ts'
 import type { Act, Kind } from './types.ts'
@@ -44,6 +45,8 @@ export interface TurnEnd {
   /** More must be done already. */
   readonly isBehind?: boolean
   readonly error?: unknown
+  /** What the error says, in at most 1,000 characters; undefined for a defect. */
+  readonly words?: string | undefined
 }
 
 export interface TurnOptions<World> {
@@ -64,6 +67,8 @@ export interface TurnOptions<World> {
 const spreadMs = 200
 /** Rounds in which others change what we are about to change. */
 const maxStale = 3
+/** The API server, or a webhook, may not answer for a moment: that is told when it has failed so often in a row. */
+const toldFailures = 3
 
 export class Turn<World> {
   readonly #options: TurnOptions<World>
@@ -72,6 +77,8 @@ export class Turn<World> {
   readonly #reporter: Reporter<World>
   /** Names of what was refused, or not answered. */
   readonly #failed = new Set<string>()
+  /** The kind of the object to which that happened first. */
+  #failedKind: string | undefined
   #writes = 0
   #dueMs: number | undefined
   #isBehind = false
@@ -139,10 +146,12 @@ export class Turn<World> {
 
   async #failure(error: unknown): Promise<TurnEnd> {
     const { memory, clock } = this.#options
-    const words = error instanceof RetryLater || !(error instanceof Error) ? undefined : error.message
-    memory.failure = new Failure({ names: this.#failed, words, nowMs: clock.monotonicMs() })
-    if (words !== undefined) await this.#report().catch(() => {})
-    return { ...this.#end('failed'), error }
+    const words = isExpected(error) ? briefly(error, this.#failedKind) : undefined
+    const isTold = !(error instanceof RetryLater) || memory.failures + 1 >= toldFailures
+    const told = isTold ? (words ?? 'an internal error') : undefined
+    memory.failure = new Failure({ names: this.#failed, words: told, nowMs: clock.monotonicMs() })
+    if (isTold) await this.#report().catch(() => {})
+    return { ...this.#end('failed'), error, words }
   }
 
   async #report(): Promise<void> {
@@ -220,9 +229,10 @@ export class Turn<World> {
       if (outcome.status === 'rejected') this.#failed.add(signature(acts[i]!, wish))
       else if (outcome.value === 'done') this.#writes += 1
     }
-    return settled.map(outcome => {
-      if (outcome.status === 'rejected') throw outcome.reason
-      return outcome.value
+    return settled.map((outcome, i) => {
+      if (outcome.status === 'fulfilled') return outcome.value
+      this.#failedKind = refOfAct(acts[i]!).kind
+      throw outcome.reason
     })
   }
 
@@ -267,3 +277,6 @@ export class Turn<World> {
     return { result, writes: this.#writes, dueMs: this.#dueMs, isBehind: this.#isBehind }
   }
 }
+
+const isExpected = (error: unknown): error is Error =>
+  error instanceof KubeError || error instanceof RetryLater || error instanceof NeedsSomeone

@@ -114,7 +114,7 @@ export interface Result {
   readonly settled: boolean
   readonly conflicts: readonly Fact[]
   readonly awaited: readonly Fact[]
-  /** Why a write was refused, in at most 1,000 characters; undefined if none was. */
+  /** Why a write was refused, or is not answered at the third try, in at most 1,000 characters; undefined if none is. */
   readonly failure: string | undefined
   /** Names of effects, and of the lock, that wait for Redis. */
   readonly due: readonly string[]
