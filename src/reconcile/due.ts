@@ -45,6 +45,7 @@ export class Due {
 
   /** False if Redis does not answer. */
   async #isWritten({ apply }: Effect): Promise<boolean> {
+    this.#limit.check()
     const deadline = new Deadline(this.#clock, effectMs, this.#limit.signal)
     try {
       await unlessAborted(apply(deadline.signal), deadline.signal)

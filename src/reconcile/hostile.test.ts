@@ -1,7 +1,7 @@
 /** What others do to the engine: replicas that lag, leases that lapse, objects and words of strangers. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { unlessAborted } from '../base/deadline.ts'
-import { RetryLater } from '../base/errors.ts'
+import { Fenced, RetryLater } from '../base/errors.ts'
 import { KubeError } from '../kube/client.ts'
 import type { Selects } from './testing/api.ts'
 import { Toys } from './testing/toys.ts'
@@ -359,6 +359,22 @@ describe('Reconciler and Redis', () => {
     toys.put('one')
     await toys.pass(500)
     expect(written).toHaveLength(3)
+  })
+
+  test('reads the parent when an effect is fenced, and calls that no failure', async () => {
+    let tries = 0
+    const fenced = async () => {
+      tries += 1
+      if (tries === 1) throw new Fenced('a newer generation is known')
+    }
+    toys.replica({ change: holding(() => ({ effects: [{ name: 'route', mark: '1', apply: fenced }] })) as never })
+    toys.put('one')
+    const phases = new Set<unknown>()
+    for (let i = 0; i < 50; i += 1) {
+      await toys.pass(20)
+      phases.add(toys.phase('one'))
+    }
+    expect([tries, [...phases], toys.log.messages]).toEqual([2, [undefined, 'Ready'], []])
   })
 
   test('makes the objects although the effects hang, and waits for one of them only', async () => {

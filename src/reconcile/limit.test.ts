@@ -14,6 +14,15 @@ test('TurnLimit ends a turn by the clock, even if no timer has fired', () => {
   expect(limit.signal.aborted).toBe(true)
 })
 
+test('TurnLimit ends a turn when the process ends', () => {
+  const stopping = new AbortController()
+  const limit = new TurnLimit(new ManualClock(), 100, stopping.signal)
+  limit.check()
+  stopping.abort()
+  expect(limit.signal.aborted).toBe(false)
+  expect(() => limit.check()).toThrow(TurnOver)
+})
+
 test('TurnLimit aborts its signal in time, unless it is released', async () => {
   const clock = new ManualClock()
   const [ended, released] = [new TurnLimit(clock, 100), new TurnLimit(clock, 100)]

@@ -9,11 +9,14 @@ export class TurnOver extends Error {
 export class TurnLimit {
   readonly #clock: Clock
   readonly #untilMs: number
+  readonly #stopping: AbortSignal | undefined
   readonly #controller = new AbortController()
   readonly #cancel: () => void
 
-  constructor(clock: Clock, ms: number) {
+  /** @param stopping ends the turn too */
+  constructor(clock: Clock, ms: number, stopping?: AbortSignal) {
     this.#clock = clock
+    this.#stopping = stopping
     this.#untilMs = clock.monotonicMs() + ms
     this.#cancel = clock.after(ms, () => this.#end())
   }
@@ -23,9 +26,12 @@ export class TurnLimit {
     return this.#controller.signal
   }
 
-  /** @throws {TurnOver} after the time, even if no timer has fired yet, as in a process that was stopped */
+  /**
+   * @throws {TurnOver} after the time, even if no timer has fired yet, as in a process that was stopped; and when the process
+   *   ends
+   */
   check(): void {
-    if (this.#clock.monotonicMs() >= this.#untilMs) this.#end()
+    if (this.#clock.monotonicMs() >= this.#untilMs || this.#stopping?.aborted) this.#end()
     this.signal.throwIfAborted()
   }
 

@@ -169,7 +169,7 @@ export class Reconciler<World> {
 
   async #turn(key: string, memory: Memory): Promise<TurnEnd> {
     const { kind, kube, clock, leaseTtlMs, leases, leaseKey, metrics } = this.#options
-    const limit = new TurnLimit(clock, leaseTtlMs * turnShare)
+    const limit = new TurnLimit(clock, leaseTtlMs * turnShare, this.#stopping.signal)
     const agent = `${kind.name}=${encodeURIComponent(key)}`
     let token = ''
     const call = (place: string) => ({

@@ -1,5 +1,6 @@
 /** Others who write what we write: our status, our objects under our hands, and a process that ends amid its turn. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { KubeError } from '../kube/client.ts'
 import { Toys } from './testing/toys.ts'
 
 let toys: Toys
@@ -62,15 +63,22 @@ test('Reconciler gives up a turn, and pauses, when others change an object befor
   expect(tries).toBeLessThan(30)
 })
 
-test('Reconciler begins no further stage after its stop', async () => {
+test.each<[string, Error | undefined, string[]]>([
+  ['was accepted', undefined, ['create Service g-one']],
+  ['was refused', new KubeError(403, 'Forbidden', 'denied'), []],
+])('Reconciler begins no write after its stop, when the one before %s', async (_how, refusal, written) => {
   const { gadgets } = toys.replica()
   const answered = Promise.withResolvers<void>()
-  toys.api.onWrite = (_verb, { kind }) => (kind === 'Service' ? answered.promise : undefined)
+  toys.api.onWrite = async (_verb, { kind }) => {
+    if (kind !== 'Service') return
+    await answered.promise
+    if (refusal) throw refusal
+  }
   toys.put('one')
   await toys.pass(100)
   const stopped = gadgets.stop()
   answered.resolve()
   await stopped
   await toys.pass(1_000)
-  expect(toys.written().filter(write => !write.includes('ConfigMap'))).toEqual(['create Service g-one'])
+  expect(toys.written().filter(write => !write.includes('ConfigMap'))).toEqual(written)
 })

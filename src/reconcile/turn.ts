@@ -9,7 +9,7 @@
  * | silent | unknown | everything but effects, and what needs a lock |
  */
 import type { Clock } from '../base/clock.ts'
-import { NeedsSomeone, RetryLater } from '../base/errors.ts'
+import { Fenced, NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { briefly, KubeError } from '../kube/client.ts'
 import type { TaskLease } from '../leases/leases.ts'
 import { Due } from './due.ts'
@@ -139,7 +139,7 @@ export class Turn<World> {
       await this.#report()
       return this.#over('done')
     } catch (error) {
-      if (error instanceof TurnOver) return this.#end('over')
+      if (error instanceof TurnOver || this.#options.ends()) return this.#end('over')
       return this.#failure(error)
     }
   }
@@ -172,6 +172,12 @@ export class Turn<World> {
       const look = this.#look()
       if (!look) return
       const writes = await this.#permitted(look, onlyRevocations)
+      if (writes === 'fenced') {
+        if (stale > 0) throw new RetryLater('a newer wish is known than the watches show')
+        stale += 1
+        await this.#readParents(look)
+        continue
+      }
       const isDone = (act: Act) => done.has(signature(act, look.wish))
       const fresh = writes.filter(act => !isDone(act))
       if (fresh.length === 0) {
@@ -195,12 +201,12 @@ export class Turn<World> {
     }
   }
 
-  /** What may be sent now. Effects come between revocations and all else. */
-  async #permitted(look: Look, onlyRevocations: boolean): Promise<readonly Act[]> {
+  /** What may be sent now. Effects come between revocations and all else. `fenced`: another replica knows a newer wish. */
+  async #permitted(look: Look, onlyRevocations: boolean): Promise<readonly Act[] | 'fenced'> {
     const writes = this.#writesNow(look)
     if (onlyRevocations || writes.some(isRevocation)) return writes.filter(isRevocation)
     const { lock } = look.verdict
-    await this.#apply(look)
+    if (!(await this.#apply(look))) return 'fenced'
     if (lock === undefined || writes.length === 0) return writes
     if (this.#due.names.has(lock)) return []
     const { acquire, clock } = this.#options
@@ -209,15 +215,18 @@ export class Turn<World> {
     return typeof this.#lock === 'object' ? writes : []
   }
 
-  async #apply({ verdict: { effects = [] } }: Look): Promise<void> {
+  /** @returns false if a newer wish has written an effect: our watch is behind */
+  async #apply({ verdict: { effects = [] } }: Look): Promise<boolean> {
     for (const effect of effects) {
       try {
         await this.#due.apply(effect, this.#lease === 'silent')
       } catch (error) {
         this.#failed.add(effectName(effect))
+        if (error instanceof Fenced) return false
         throw error
       }
     }
+    return true
   }
 
   /** Sends acts side by side. @throws the first failure, when all have their answers */

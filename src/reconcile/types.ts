@@ -47,12 +47,18 @@ export interface Wanted {
   readonly grants?: readonly Path[]
 }
 
-/** A write to Redis. Its script refuses an older generation, so any replica may send it at any time. */
+/**
+ * A write to Redis. Any replica may send it at any time: its script refuses a generation that is lower than the one written by
+ * the same parent. A parent that was made again begins at 1, so the script also compares its UID.
+ */
 export interface Effect {
   readonly name: string
-  /** What is written, in short. It is written again when this changes, or at a resync. */
+  /** What is written, in short, with the UID of the parent. It is written again when this changes, or when Redis lost it. */
   readonly mark: string
-  /** @throws {RetryLater} when Redis does not answer */
+  /**
+   * @throws {RetryLater} when Redis does not answer
+   * @throws {Fenced} when a newer generation is written: the parent is read, and all is planned again
+   */
   apply(signal: AbortSignal): Promise<void>
 }
 

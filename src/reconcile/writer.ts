@@ -120,7 +120,7 @@ export class Writer {
 
   async #get(ref: ObjectRef, signal?: AbortSignal): Promise<KubeObject | null> {
     const call = this.#options.call('read')
-    const object = await this.#options.kube.get(ref, { signal: signal ?? call.signal, agent: call.agent })
+    const object = await this.#options.kube.get(ref, { ...call, signal: signal ?? call.signal })
     if (object) this.#lay(object, ref)
     return object
   }
