@@ -361,6 +361,32 @@ describe('Reconciler and Redis', () => {
     expect(written).toHaveLength(3)
   })
 
+  test('writes effects and statuses for a parent that was made again at once', async () => {
+    const written: string[] = []
+    const route: Effect = { name: 'route', mark: '1', apply: async () => void written.push('route') }
+    toys.replica({ change: holding(() => ({ effects: [route] })) as never })
+    toys.put('one')
+    await toys.pass(500)
+    toys.api.remove({ apiVersion: 'toy.skylab.dev/v1', kind: 'Gadget', namespace: 'n', name: 'one' })
+    toys.put('one')
+    await toys.pass(1_000)
+    expect([written.length, toys.phase('one')]).toEqual([2, 'Ready'])
+  })
+
+  test('does not wait for what failed of a former parent', async () => {
+    toys.replica()
+    toys.api.onWrite = (_verb, { kind }) => {
+      if (kind === 'Deployment') throw new KubeError(403, 'Forbidden', 'denied')
+    }
+    toys.put('one')
+    await toys.pass(20_000)
+    toys.api.onWrite = () => {}
+    toys.api.remove({ apiVersion: 'toy.skylab.dev/v1', kind: 'Gadget', namespace: 'n', name: 'one' })
+    toys.put('one')
+    await toys.pass(1_000)
+    expect(toys.phase('one')).toBe('Ready')
+  })
+
   test('reads the parent when an effect is fenced, and calls that no failure', async () => {
     let tries = 0
     const fenced = async () => {

@@ -3,13 +3,13 @@ import type { Failure } from './failure.ts'
 import { Rivals, type RivalsOptions, rivalsDefaults } from './rivals.ts'
 import { StatusPace } from './status-pace.ts'
 
-export interface Memory {
-  readonly rivals: Rivals
-  readonly statusPace: StatusPace
+interface Remembered {
+  rivals: Rivals
+  statusPace: StatusPace
   /** Until then the status must not be written, by the monotonic clock. */
   statusAtMs: number
   /** The marks of effects that are written, by name. */
-  readonly effects: Map<string, string>
+  effects: Map<string, string>
   /** What waits for Redis, and when that is asked again, by the monotonic clock. */
   due: ReadonlySet<string>
   dueAtMs: number
@@ -23,10 +23,33 @@ export interface Memory {
   waitsSinceMs: number | undefined
 }
 
-/** Who gave way to a rival is asked by its status for longer than the rival is known. */
+export interface Memory extends Remembered {
+  readonly options: RivalsOptions
+  /** The parent of whom all this is remembered; undefined if parents share the key, or before the first look. */
+  parentUid: string | undefined
+}
+
+/** Replacements of our status are counted for longer than changes of our objects. */
 const statusFactor = 4
 
 export const newMemory = (options: RivalsOptions = rivalsDefaults): Memory => ({
+  options,
+  parentUid: undefined,
+  ...nothing(options),
+})
+
+/**
+ * A parent that was made again has nothing to do with the former one of its name.
+ * @returns whether the memory was of another parent, and is empty now
+ */
+export function remember(memory: Memory, parentUid: string): boolean {
+  const isOther = memory.parentUid !== undefined && memory.parentUid !== parentUid
+  if (isOther) Object.assign(memory, nothing(memory.options))
+  memory.parentUid = parentUid
+  return isOther
+}
+
+const nothing = (options: RivalsOptions): Remembered => ({
   rivals: new Rivals(options),
   statusPace: new StatusPace({ ...options, withinMs: statusFactor * options.withinMs }),
   statusAtMs: 0,
@@ -35,6 +58,6 @@ export const newMemory = (options: RivalsOptions = rivalsDefaults): Memory => ({
   dueAtMs: 0,
   refusals: 0,
   failures: 0,
-  waitsSinceMs: undefined,
   failure: undefined,
+  waitsSinceMs: undefined,
 })

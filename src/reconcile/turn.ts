@@ -17,7 +17,7 @@ import { effectName, Failure, statusName } from './failure.ts'
 import { type Held, heldSoon } from './held.ts'
 import { type TurnLimit, TurnOver } from './limit.ts'
 import { type Look, lookAt, sightOf, signature } from './look.ts'
-import type { Memory } from './memory.ts'
+import { type Memory, remember } from './memory.ts'
 import { gives, isHeld, writesNow } from './permitted.ts'
 import { isRevocation, nextWrites, refOfAct } from './plan.ts'
 import { losesParent, Reader } from './reader.ts'
@@ -252,6 +252,8 @@ export class Turn<World> {
     const dueMs = look?.verdict.dueMs
     // What was due is seen by this look.
     this.#dueMs = dueMs !== undefined && dueMs > nowMs ? dueMs : undefined
+    const parent = look?.verdict.parent
+    if (parent !== undefined && parent !== 'shared' && remember(memory, parent.uid)) this.#due.names.clear()
     this.#isHeld = look !== undefined && isHeld(look, memory, clock.monotonicMs())
     return look
   }

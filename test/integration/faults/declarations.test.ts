@@ -122,9 +122,19 @@ const twoReleases = (trial: Trial) => rivalReleases(trial, 'b', 3)
 const twoSetsOfObjects = (trial: Trial) => rivalReleases(trial, otherObjects, 4)
 
 /** Takes a right away, and measures for how long it stays. */
-async function revoke(trial: Trial, fleet: ToyFleet, name: string, members: readonly string[]): Promise<void> {
+const revoke = (trial: Trial, fleet: ToyFleet, name: string, members: readonly string[]) =>
+  untilRevoked(trial, fleet, name, () => fleet.edit(name, { members }))
+
+/** Rights of the former parent are no rights of the next one, even if both name the same people. */
+const remake = (trial: Trial, fleet: ToyFleet, name: string, members: readonly string[]) =>
+  untilRevoked(trial, fleet, name, async () => {
+    await fleet.drop(name)
+    await fleet.create(name, { members })
+  })
+
+async function untilRevoked(trial: Trial, fleet: ToyFleet, name: string, act: () => Promise<unknown>): Promise<void> {
   trial.injected()
-  await fleet.edit(name, { members })
+  await act()
   const begunMs = performance.now()
   while (excess(await fleet.read(name))) await systemClock.sleep(10)
   const ms = performance.now() - begunMs
@@ -144,6 +154,7 @@ async function revocationPasses(trial: Trial): Promise<void> {
   await waitUntil(async () => (await countMade()) > 0, { what: 'the first of the crowd', limitMs: 60_000 })
   await revoke(trial, fleet, 'old', ['ada', 'bob'])
   await revoke(trial, fleet, 'old', ['ada'])
+  await remake(trial, fleet, 'old', ['ada'])
   const made = await countMade()
   trial.figure('madeMeanwhile', made)
   if (made >= crowd) trial.violation('the queue was empty before the revocation')
