@@ -16,13 +16,14 @@ export interface Look {
 export function lookAt<World>(kind: Kind<World>, key: string, nowMs: number): Look | undefined {
   const verdict = kind.desired(key, kind.world(), nowMs)
   if (verdict.do === 'leave') return undefined
-  return { verdict, acts: plan(verdict, kind.parent), wish: digest(wishText(verdict.objects)) }
+  return { verdict, acts: plan(verdict, kind), wish: digest(wishText(verdict.objects)) }
 }
 
-export function resultOf({ acts }: Look, more: Pick<Result, 'failure' | 'due' | 'contended'>): Result {
+export function resultOf({ acts, verdict }: Look, more: Pick<Result, 'failure' | 'due' | 'contended'>): Result {
   const { failure, due } = more
   return {
     ...more,
+    onlyRevocations: verdict.onlyRevocations,
     settled: acts.length === 0 && failure === undefined && due.length === 0,
     conflicts: acts.flatMap(act => (act.act === 'conflict' ? act.fact : [])),
     awaited: acts.flatMap(act => (act.act === 'await' ? act.fact : [])),

@@ -19,6 +19,8 @@ interface Remembered {
   failures: number
   /** The last of them, while it is not over. */
   failure: Failure | undefined
+  /** Until then nothing that restricts is corrected in a pause, by the monotonic clock. */
+  restrictAtMs: number
   /** Since when objects are in the way that may never be seen to go, or when they were last read. */
   waitsSinceMs: number | undefined
 }
@@ -59,5 +61,6 @@ const nothing = (options: RivalsOptions): Remembered => ({
   refusals: 0,
   failures: 0,
   failure: undefined,
+  restrictAtMs: 0,
   waitsSinceMs: undefined,
 })

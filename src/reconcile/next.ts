@@ -29,7 +29,7 @@ export function nextLook(end: TurnEnd, urgent: boolean, memory: Memory, clock: C
   const nowMs = clock.monotonicMs()
   count(end, memory, nowMs)
   const looksAfter = lookAfter(end, urgent, memory, nowMs)
-  const looks: NextLook[] = [memory.rivals.leftMs(nowMs), memory.statusAtMs - nowMs]
+  const looks: NextLook[] = [memory.rivals.leftMs(nowMs), memory.statusAtMs - nowMs, memory.restrictAtMs - nowMs]
     .filter(ms => ms > 0)
     .map(ms => ({ ms }))
   if (end.dueMs !== undefined) {

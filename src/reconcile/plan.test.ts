@@ -4,7 +4,7 @@ import type { KubeObject } from '../base/domain.ts'
 import { factOf, lastAnnotation } from './facts.ts'
 import { firstStage, isRevocation, nextWrites, plan, refKey, refOf, wishText } from './plan.ts'
 import { mergePatched } from './testing/merge-patch.ts'
-import type { Act, Fact, Wanted } from './types.ts'
+import type { Act, Fact, Path, Wanted } from './types.ts'
 
 const parent = { apiVersion: 'toy/v1', kind: 'Gadget' }
 const owner = (uid: string) => ({ ...parent, name: 'p', uid })
@@ -25,8 +25,13 @@ const wish = (object: KubeObject, more: Partial<Wanted> = {}): Wanted => ({
 })
 
 const parentFact = factOf({ ...parent, metadata: { name: 'p', uid: 'p1', resourceVersion: '1' } }, [])
-const planned = (objects: Wanted[], standing: Fact[]) => plan({ objects, standing, parent: parentFact }, parent)
-const sharing = (objects: Wanted[], standing: Fact[]) => plan({ objects, standing, parent: 'shared' }, parent)
+const watch = { apiVersion: 'v1', kind: 'ConfigMap' }
+/** A kind whose ConfigMaps give rights, if `grants` has paths. */
+const kindOf = (grants: readonly Path[]) => ({ parent, sources: [{ watch, paths, grants }] })
+const planned = (objects: Wanted[], standing: Fact[], grants: readonly Path[] = []) =>
+  plan({ objects, standing, parent: parentFact }, kindOf(grants))
+const sharing = (objects: Wanted[], standing: Fact[]) => plan({ objects, standing, parent: 'shared' }, kindOf([]))
+const rights = [['list']]
 const short = (act: Act) => [act.act, act.stage, ...(act.act === 'remove' ? [act.why] : [])]
 
 describe('plan', () => {
@@ -54,18 +59,15 @@ describe('plan', () => {
 
   test('takes unwanted elements of a grant before it adds others', () => {
     const fact = seen(object('a', { list: ['ada', 'eve'] }))
-    const acts = planned([wish(object('a', { list: ['ada', 'bob'] }), { stage: 3, grants: [['list']] })], [fact])
+    const acts = planned([wish(object('a', { list: ['ada', 'bob'] }), { stage: 3 })], [fact], rights)
     expect(acts).toEqual([
-      { act: 'change', stage: firstStage, fact, patch: { list: ['ada'] } },
+      { act: 'change', stage: firstStage, fact, patch: { list: ['ada'] }, shrinks: true },
       { act: 'change', stage: 3, fact, patch: { list: ['ada', 'bob'] } },
     ])
   })
 
   test('only adds to a grant at its own stage', () => {
-    const acts = planned(
-      [wish(object('a', { list: ['ada', 'bob'] }), { grants: [['list']] })],
-      [seen(object('a', { list: ['ada'] }))],
-    )
+    const acts = planned([wish(object('a', { list: ['ada', 'bob'] }))], [seen(object('a', { list: ['ada'] }))], rights)
     expect(acts.map(short)).toEqual([['change', 1]])
   })
 
@@ -77,8 +79,85 @@ describe('plan', () => {
 
   test('removes what no patch can change at once if it gives rights', () => {
     const fact = seen(object('a', { data: { x: '1' } }))
-    const wanted = wish(object('a', { data: { x: '2' } }), { immutable: [['data', 'x']], grants: [['list']] })
-    expect(planned([wanted], [fact]).map(short)).toEqual([['remove', firstStage, 'immutable']])
+    const wanted = wish(object('a', { data: { x: '2' } }), { immutable: [['data', 'x']] })
+    expect(planned([wanted], [fact], rights).map(short)).toEqual([['remove', firstStage, 'immutable']])
+  })
+
+  test.each<[string, object, Wanted[]]>([
+    ['unwanted', {}, []],
+    ['of a former parent', { owners: [owner('p0')] }, [wish(object('a', { list: ['ada'] }))]],
+    ['being deleted, and unwanted', { deleting: true }, []],
+  ])('empties an object of rights that is %s before all else', (_what, more, wanted) => {
+    const fact = { ...seen(object('a', { list: ['ada'] })), ...more }
+    expect(planned(wanted, [fact], rights)).toEqual([
+      { act: 'change', stage: firstStage, fact, patch: { list: [] }, shrinks: true },
+    ])
+    const emptied = { ...fact, owned: { list: [] } }
+    const isDeleting = 'deleting' in more
+    expect(planned(wanted, [emptied], rights).map(({ act }) => act)).toEqual(isDeleting ? [] : ['remove'])
+  })
+
+  test('takes unwanted rights also from an object that is being deleted, and then awaits its end', () => {
+    const fact = { ...seen(object('a', { list: ['ada', 'eve'] })), deleting: true }
+    const acts = planned([wish(object('a', { list: ['ada'] }))], [fact], rights)
+    expect(acts.map(short)).toEqual([
+      ['change', firstStage],
+      ['await', 1],
+    ])
+    expect(acts[0]).toMatchObject({ patch: { list: ['ada'] } })
+  })
+
+  test('lets an object of rights have no owner but its parents', () => {
+    const other = { apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'n1' }
+    const fact = seen(object('a', { list: ['ada'] }, [other, owner('p1')]))
+    expect(planned([wish(object('a', { list: ['ada'] }))], [fact], rights)).toMatchObject([
+      { act: 'change', patch: { metadata: { ownerReferences: [owner('p1')] } } },
+    ])
+  })
+
+  test('corrects what restricts with the revocations, if it can be there', () => {
+    const restricting = wish(object('b', { data: { x: '1' } }), { stage: 1, restricts: true })
+    const first = wish(object('a'), { stage: 0 })
+    expect(planned([first, restricting], []).map(short)).toEqual([
+      ['create', 0],
+      ['create', 1],
+    ])
+    expect(planned([first, restricting], [seen(object('a'))]).map(short)).toEqual([['create', firstStage]])
+    const changed = seen(object('b', { data: { x: '2' } }))
+    expect(planned([first, restricting], [changed]).map(short)).toEqual([
+      ['change', firstStage],
+      ['create', 0],
+    ])
+  })
+
+  test('awaits the end of a former parent’s object if its wish says so, and takes its rights', () => {
+    const fact = seen(object('a', { list: ['ada'] }, [owner('p0')]))
+    const wanted = wish(object('a', { list: ['ada'] }), { former: 'await' })
+    expect(planned([wanted], [fact], rights).map(short)).toEqual([
+      ['change', firstStage],
+      ['await', 1],
+    ])
+    expect(planned([wanted], [fact]).map(short)).toEqual([['await', 1]])
+  })
+
+  test('adopts what its wish adopts, but nothing of another parent', () => {
+    const wanted = wish(object('a', { data: { x: '1' } }), { adopts: ({ owned }) => owned.list !== undefined })
+    const fact = seen(object('a', { list: ['adopt'] }, []))
+    expect(planned([wanted], [fact])).toMatchObject([
+      { act: 'change', stage: 1, patch: { data: { x: '1' }, metadata: { ownerReferences: [owner('p1')] } } },
+    ])
+    const theirs = seen(object('a', { list: ['adopt'] }, [{ ...owner('q1'), name: 'q' }]))
+    expect(planned([wanted], [theirs]).map(short)).toEqual([['conflict', 1]])
+    expect(planned([wanted], [seen(object('a', {}, []))]).map(short)).toEqual([['conflict', 1]])
+  })
+
+  test('refuses fields of a wish, or of rights, that no source owns', () => {
+    const labelled = object('a')
+    labelled.metadata = { ...labelled.metadata, labels: { x: '1' } }
+    expect(() => planned([wish(labelled)], [])).toThrow('no source owns metadata.labels of a ConfigMap')
+    expect(() => planned([wish(object('a', { other: 1 }))], [])).toThrow('no source owns other')
+    expect(() => planned([wish(object('a'))], [], [['subjects']])).toThrow('no source owns subjects')
+    expect(() => planned([wish({ ...object('a'), kind: 'Pod' })], [])).toThrow('no source shows v1 Pod')
   })
 
   test('awaits what is being deleted', () => {
@@ -140,8 +219,10 @@ describe('plan', () => {
   test('refuses a wish without a parent, a wish of one name twice, and a Secret with its wish in an annotation', () => {
     expect(() => planned([wish(object('a', {}, []))], [])).toThrow('has no Gadget as its owner')
     expect(() => planned([wish(object('a')), wish(object('a'))], [])).toThrow('is wanted twice')
-    const secret = { ...object('a'), kind: 'Secret' }
-    expect(() => planned([wish(secret, { compare: 'covers' })], [])).toThrow('must be compared exactly')
+    const secret = wish({ ...object('a'), kind: 'Secret' }, { compare: 'covers' })
+    const sources = [{ watch: { apiVersion: 'v1', kind: 'Secret' }, paths }]
+    const planSecret = () => plan({ objects: [secret], standing: [], parent: parentFact }, { parent, sources })
+    expect(planSecret).toThrow('must be compared exactly')
   })
 })
 
@@ -191,7 +272,7 @@ describe('acts that are carried out', () => {
     list: string[]
     stage: number
     compare: 'exact' | 'covers'
-  }) => wish(object(name, { data, list }), { stage, compare, grants: [['list']] })
+  }) => wish(object(name, { data, list }), { stage, compare })
 
   /** Carries out the plan by stages; returns the acts. */
   function settle(wanted: Wanted[], world: Map<string, KubeObject>): Act[] {
@@ -201,6 +282,7 @@ describe('acts that are carried out', () => {
         planned(
           wanted,
           [...world.values()].map(each => seen(each)),
+          rights,
         ),
       )
       if (writes.length === 0) return done
@@ -253,6 +335,7 @@ describe('acts that are carried out', () => {
         const acts = planned(
           wanted.map(asWanted),
           [...worldOf(have).values()].map(each => seen(each)),
+          rights,
         )
         for (const act of acts.filter(isRevocation)) {
           if (act.act !== 'change') continue

@@ -3,9 +3,9 @@ import type { KubeObject } from '../base/domain.ts'
 import type { JsonObject } from '../base/json.ts'
 import { keyOf } from '../kube/cache.ts'
 import type { ObjectRef } from '../kube/kinds.ts'
-import { contentOf, isParent, lastWish, objectToCreate } from './facts.ts'
+import { contentOf, isParent, lastPath, lastWish, objectToCreate } from './facts.ts'
 import { canonical, patchTo, valueAt, withValueAt } from './merge.ts'
-import type { Act, Alter, Fact, Hold, OwnerReference, ParentKind, Remove, Wanted } from './types.ts'
+import type { Act, Alter, Fact, Hold, OwnedKind, OwnerReference, ParentKind, Path, Remove, Wanted } from './types.ts'
 
 /** The stage of all that takes something away. */
 export const firstStage = -1
@@ -17,14 +17,20 @@ export const isRevocation = ({ stage }: Act): boolean => stage === firstStage
 export const refKey = ({ apiVersion, kind, namespace, name }: ObjectRef): string =>
   `${apiVersion} ${kind} ${keyOf(namespace, name)}`
 
+export interface PlannedKind {
+  readonly parent: ParentKind
+  readonly sources: readonly OwnedKind[]
+}
+
 /**
- * The acts that make it so, in order: what takes something away, then the stages of the wanted objects. Nothing is adopted:
- * an object of nobody, or of another parent, is in conflict. One of a former parent of the same name goes first.
- * @throws {Error} when two wanted objects have one name, or one has no parent
+ * The acts that make it so, in order: what takes something away, then the stages of the wanted objects. Nothing is adopted
+ * unless its wish says so: an object of nobody, or of another parent, is in conflict. One of a former parent of the same name
+ * goes first.
+ * @throws {Error} when two wanted objects have one name, or one has no parent, or fields that no source owns
  */
 export function plan(
   { objects, standing, parent: of }: Pick<Hold, 'objects' | 'standing' | 'parent'>,
-  kind: ParentKind,
+  { parent: kind, sources }: PlannedKind,
 ): Act[] {
   const facts = new Map(standing.map(fact => [refKey(fact.ref), fact]))
   const parent: Parent = { kind, name: of === 'shared' ? undefined : of.ref.name }
@@ -34,13 +40,30 @@ export function plan(
     const key = refKey(refOf(wish.object))
     if (wanted.has(key)) throw new Error(`${key} is wanted twice`)
     wanted.add(key)
-    acts.push(...actsFor(wish, facts.get(key), parent))
+    const owned = ownedKind(sources, wish.object)
+    checkWish(wish, owned)
+    acts.push(...actsFor(wish, facts.get(key), parent, owned.grants ?? []))
   }
   for (const [key, fact] of facts) {
-    if (wanted.has(key) || fact.deleting || !isOurs(fact, parent)) continue
-    acts.push(removal(fact, 'unwanted', firstStage))
+    if (wanted.has(key) || !isOurs(fact, parent)) continue
+    acts.push(...removalOf(fact, 'unwanted', firstStage, ownedKind(sources, fact.ref).grants ?? []))
   }
-  return acts.sort((a, b) => a.stage - b.stage)
+  return restrictedFirst(acts).sort((a, b) => a.stage - b.stage)
+}
+
+function ownedKind(sources: readonly OwnedKind[], { apiVersion, kind }: Pick<ObjectRef, 'apiVersion' | 'kind'>) {
+  const owned = sources.find(({ watch }) => watch.apiVersion === apiVersion && watch.kind === kind)
+  if (!owned) throw new Error(`no source shows ${apiVersion} ${kind}`)
+  return owned
+}
+
+/** What restricts is corrected with the revocations, unless it cannot be there yet. */
+function restrictedFirst(acts: readonly Act[]): Act[] {
+  const lowest = Math.min(...acts.map(({ stage }) => (stage === firstStage ? Number.POSITIVE_INFINITY : stage)))
+  return acts.map(act => {
+    const isRestriction = (act.act === 'create' || act.act === 'change') && act.restricts
+    return isRestriction && (act.act === 'change' || act.stage === lowest) ? { ...act, stage: firstStage } : act
+  })
 }
 
 /**
@@ -73,38 +96,63 @@ interface Parent {
   readonly name: string | undefined
 }
 
-function actsFor(wish: Wanted, fact: Fact | undefined, parent: Parent): Act[] {
-  const { stage } = wish
+function actsFor(wish: Wanted, fact: Fact | undefined, parent: Parent, grants: readonly Path[]): Act[] {
+  const { stage, restricts, former = 'remove' } = wish
   const owners = (wish.object.metadata.ownerReferences ?? []).filter(owner => isParent(owner, parent.kind))
   if (owners.length === 0) throw new Error(`${refKey(refOf(wish.object))} has no ${parent.kind.kind} as its owner`)
-  if (!fact) return [{ act: 'create', stage, object: objectToCreate(wish) }]
-  if (!isOurs(fact, parent)) return [{ act: 'conflict', stage, fact }]
-  if (fact.deleting) return [{ act: 'await', stage, fact }]
-  const isFormer = !fact.owners.some(({ uid }) => owners.some(owner => owner.uid === uid))
-  if (isFormer && parent.name !== undefined) return [removal(fact, 'former', firstStage)]
-  return changesOf(wish, fact, owners, parent.kind)
+  if (!fact) return [{ act: 'create', stage, object: objectToCreate(wish), ...(restricts && { restricts }) }]
+  const ours = isOurs(fact, parent)
+  if (!ours && !mayAdopt(wish, fact, parent)) return [{ act: 'conflict', stage, fact }]
+  const isFormer = ours && parent.name !== undefined && !fact.owners.some(({ uid }) => owners.some(o => o.uid === uid))
+  if (isFormer && former === 'remove' && !fact.deleting) return removalOf(fact, 'former', firstStage, grants)
+  if (!fact.deleting && !isFormer) return changesOf(wish, fact, owners, parent.kind, grants)
+  const shrunk = shrinking(fact, grants, isFormer ? {} : contentOf(wish.object))
+  return [...(shrunk ? [shrunk] : []), { act: 'await', stage, fact }]
 }
 
-function changesOf(wish: Wanted, fact: Fact, owners: readonly OwnerReference[], parent: ParentKind): Act[] {
+function changesOf(
+  wish: Wanted,
+  fact: Fact,
+  owners: readonly OwnerReference[],
+  parent: ParentKind,
+  grants: readonly Path[],
+): Act[] {
+  const { stage, restricts } = wish
   const wanted = contentOf(objectToCreate(wish))
   const last = wish.compare === 'exact' ? fact.owned : lastWish(fact)
-  const differsAt = (path: readonly string[]) => {
+  const differsAt = (path: Path) => {
     const [value, live, before] = [wanted, fact.owned, last].map(object => valueAt(object, path))
     return value === undefined ? live !== undefined && before !== undefined : patchTo(value, live, before) !== undefined
   }
-  if (wish.immutable?.some(differsAt)) return [removal(fact, 'immutable', wish.grants ? firstStage : wish.stage)]
-  const ownership = ownersPatch(fact, owners, parent)
+  if (wish.immutable?.some(differsAt)) {
+    return removalOf(fact, 'immutable', grants.length > 0 ? firstStage : stage, grants)
+  }
+  const ownership = ownersPatch(fact, owners, parent, grants.length > 0)
   const content = patchTo(wanted, fact.owned, last) as JsonObject | undefined
   if (!ownership && !content) return []
-  const shrunk = patchTo(withoutUnwanted(wish, wanted, fact.owned), fact.owned, fact.owned) as JsonObject | undefined
   const metadata = { ...(content?.metadata as object | undefined), ...ownership }
   const patch = { ...content, ...(Object.keys(metadata).length > 0 && { metadata }) }
-  const change: Alter = { act: 'change', stage: wish.stage, fact, patch }
-  return shrunk ? [{ ...change, stage: firstStage, patch: shrunk }, change] : [change]
+  const change: Alter = { act: 'change', stage, fact, patch, ...(restricts && { restricts }) }
+  const shrunk = shrinking(fact, grants, wanted)
+  return shrunk ? [shrunk, change] : [change]
+}
+
+/** Takes all elements of rights away that are not in `kept`; undefined if there are none. */
+function shrinking(fact: Fact, grants: readonly Path[], kept: JsonObject): Alter | undefined {
+  if (grants.length === 0) return undefined
+  const patch = patchTo(withoutUnwanted(grants, kept, fact.owned), fact.owned, fact.owned) as JsonObject | undefined
+  return patch && { act: 'change', stage: firstStage, fact, patch, shrinks: true }
+}
+
+/** Rights end before their object does. */
+function removalOf(fact: Fact, why: Remove['why'], stage: number, grants: readonly Path[]): Act[] {
+  const emptied = shrinking(fact, grants, {})
+  if (emptied) return [emptied]
+  return fact.deleting ? [] : [{ act: 'remove', stage, fact, why }]
 }
 
 /** What exists, without the elements of grants that are not wanted. */
-function withoutUnwanted({ grants = [] }: Wanted, wanted: JsonObject, live: JsonObject): JsonObject {
+function withoutUnwanted(grants: readonly Path[], wanted: JsonObject, live: JsonObject): JsonObject {
   let kept = live
   for (const path of grants) {
     const [have, want] = [valueAt(kept, path), valueAt(wanted, path)]
@@ -116,16 +164,40 @@ function withoutUnwanted({ grants = [] }: Wanted, wanted: JsonObject, live: Json
   return kept
 }
 
-/** Owners of other kinds are left as they are. */
-function ownersPatch(fact: Fact, wanted: readonly OwnerReference[], parent: ParentKind) {
+/** Owners of other kinds are left as they are, but not of an object that gives rights: they would keep it. */
+function ownersPatch(fact: Fact, wanted: readonly OwnerReference[], parent: ParentKind, isAlone: boolean) {
   const text = (owners: readonly OwnerReference[]) => owners.map(canonical).sort().join()
-  const [ours, others] = [true, false].map(of => fact.owners.filter(owner => isParent(owner, parent) === of))
-  if (text(ours!) === text(wanted)) return undefined
-  return { ownerReferences: [...others!, ...wanted] }
+  const others = isAlone ? [] : fact.owners.filter(owner => !isParent(owner, parent))
+  const all = [...others, ...wanted]
+  return text(fact.owners) === text(all) ? undefined : { ownerReferences: all }
 }
 
 /** By name, whatever the UID: what a former parent of the name has left is ours to remove. */
 const isOurs = ({ owners }: Fact, { kind, name }: Parent): boolean =>
   owners.some(owner => isParent(owner, kind) && (name === undefined || owner.name === name))
 
-const removal = (fact: Fact, why: Remove['why'], stage: number): Remove => ({ act: 'remove', stage, fact, why })
+const mayAdopt = ({ adopts }: Wanted, fact: Fact, { kind }: Parent): boolean =>
+  !fact.owners.some(owner => isParent(owner, kind)) && (adopts?.(fact) ?? false)
+
+/**
+ * What no source owns is not seen, so it would be written again and again, and an unseen right never taken away.
+ * @throws {Error} with the field
+ */
+function checkWish(wish: Wanted, { paths, grants = [], watch }: OwnedKind): void {
+  const owned = [...paths, lastPath]
+  checkOwned(contentOf(objectToCreate(wish)), [], owned, watch.kind)
+  for (const path of grants) {
+    if (!owned.some(own => own.every((name, i) => path[i] === name))) throw unowned(path, watch.kind)
+  }
+}
+
+function checkOwned(value: unknown, at: Path, owned: readonly Path[], kind: string): void {
+  const below = owned.filter(path => at.every((name, i) => path[i] === name))
+  if (owned.some(path => path.every((name, i) => at[i] === name))) return
+  if (below.length === 0 || typeof value !== 'object' || value === null) throw unowned(at, kind)
+  for (const [name, inner] of Object.entries(value)) {
+    if (inner !== undefined) checkOwned(inner, [...at, name], owned, kind)
+  }
+}
+
+const unowned = (path: Path, kind: string) => new Error(`no source owns ${path.join('.')} of a ${kind}`)

@@ -3,12 +3,11 @@
  * decides by that. Every replica runs this for every key.
  */
 import type { Clock } from '../base/clock.ts'
-import { RetryLater } from '../base/errors.ts'
 import type { Failpoint } from '../base/failpoint.ts'
 import type { Log } from '../base/log.ts'
 import { jittered, Loop } from '../base/loop.ts'
 import { placeOf } from '../kube/cache.ts'
-import type { KubeError } from '../kube/client.ts'
+import { KubeError } from '../kube/client.ts'
 import type { Leases } from '../leases/leases.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { Rarely } from '../telemetry/rarely.ts'
@@ -30,8 +29,10 @@ export interface ReconcilerOptions<World> {
   readonly kind: Kind<World>
   readonly kube: ReconcileClient
   readonly leases: Pick<Leases, 'acquireTask'>
-  /** The name of a lease in Redis: `<kind>:<key>`, or a lock. */
+  /** The name of a lease in Redis, for `<kind>:<key>`. */
   readonly leaseKey: (name: string) => string
+  /** The name of a lock in Redis. */
+  readonly lockKey: (name: string) => string
   readonly leaseTtlMs: number
   /** Number of turns at once; see `Places`. */
   readonly room: number
@@ -162,13 +163,13 @@ export class Reconciler<World> {
       if (memory.failures === 0) log.error({ kind: kind.name, key, err: error }, 'a turn of a custom resource failed')
       return
     }
-    if (error instanceof RetryLater) return
-    const { status, reason } = error as Partial<KubeError>
+    if (!(error instanceof KubeError)) return
+    const { status, reason } = error
     this.#refusals.failed(words, { key, status, cause: reason }, `${status} ${reason}`)
   }
 
   async #turn(key: string, memory: Memory): Promise<TurnEnd> {
-    const { kind, kube, clock, leaseTtlMs, leases, leaseKey, metrics } = this.#options
+    const { kind, kube, clock, leaseTtlMs, leases, leaseKey, lockKey, metrics } = this.#options
     const limit = new TurnLimit(clock, leaseTtlMs * turnShare, this.#stopping.signal)
     const agent = `${kind.name}=${encodeURIComponent(key)}`
     let token = ''
@@ -178,16 +179,17 @@ export class Reconciler<World> {
       check: () => limit.check(),
       failpoint: (at: string) => this.#options.failpoint(`reconcile.${kind.name}.${place}.${at}`, key),
     })
-    const acquire = async (lock?: string) => {
-      const lease = await leases.acquireTask(leaseKey(lock ?? `${kind.name}:${key}`))
-      if (lock === undefined && lease) token = ` turn=${lease.token.slice(0, 8)}`
+    const acquire = async () => {
+      const lease = await leases.acquireTask(leaseKey(`${kind.name}:${key}`))
+      if (lease) token = ` turn=${lease.token.slice(0, 8)}`
       return lease
     }
+    const takeLock = (name: string) => leases.acquireTask(lockKey(name))
     const writer = new Writer({ kube, sights: kind.sources.map(({ watch }) => watch), call })
     const ends = () => this.#stopping.signal.aborted
     const onWrite = (verb: string, result: string) => metrics.reconcileWrites.inc({ kind: kind.name, verb, result })
     try {
-      return await new Turn({ kind, key, memory, clock, writer, limit, acquire, ends, onWrite }).take()
+      return await new Turn({ kind, key, memory, clock, writer, limit, acquire, takeLock, ends, onWrite }).take()
     } finally {
       limit.release()
     }

@@ -32,7 +32,7 @@ describe('Reconciler with trouble', () => {
   test('does nothing that needs a lock without Redis, except revocations', async () => {
     const change = (kind: Kind<never>): Kind<never> => ({
       ...kind,
-      desired: (...args) => ({ ...kind.desired(...args), lock: 'group:g' }),
+      desired: (...args) => ({ ...kind.desired(...args), lock: { name: 'group:g', check: async () => undefined } }),
     })
     toys.replica({ change: change as never })
     toys.put('one', { members: ['ada', 'eve'] })
@@ -46,6 +46,54 @@ describe('Reconciler with trouble', () => {
     toys.leases.silent = false
     await toys.pass(6_500)
     expect(JSON.stringify(toys.get('RoleBinding', 'g-one')!.subjects)).toContain('bob')
+  })
+
+  test('looks again when it has a lock, and does nothing while another has it', async () => {
+    const checks: string[][] = []
+    const check = async () => {
+      checks.push(toys.names('Service'))
+      return undefined
+    }
+    const change = (kind: Kind<never>): Kind<never> => ({
+      ...kind,
+      desired: (...args) => {
+        const verdict = kind.desired(...args)
+        const isFull = toys.names('Service').length > 0 && !toys.names('Service').includes(`g-${args[0].slice(2)}`)
+        if (verdict.do === 'leave') return verdict
+        return { ...verdict, lock: { name: 'group:g', check }, objects: isFull ? [] : verdict.objects }
+      },
+    })
+    toys.replica({ change: change as never })
+    toys.leases.held.add('lock-of:group:g')
+    toys.put('one')
+    await toys.pass(2_000)
+    expect([toys.names('Service'), checks]).toEqual([[], []])
+    // Its holder has made another one meanwhile.
+    toys.api.put({ apiVersion: 'v1', kind: 'Service', metadata: { name: 'g-two', namespace: 'n' } })
+    toys.leases.held.delete('lock-of:group:g')
+    await toys.pass(2_000)
+    expect([toys.names('Service'), checks]).toEqual([['g-two'], []])
+  })
+
+  test('creates nothing for the reason that the check of a lock gives, and asks again later', async () => {
+    let asked = 0
+    const check = async () => {
+      asked += 1
+      return asked < 4 ? 'the group has no more GPUs' : undefined
+    }
+    const change = (kind: Kind<never>): Kind<never> => ({
+      ...kind,
+      desired: (...args) => ({ ...kind.desired(...args), lock: { name: 'group:g', check } }),
+    })
+    toys.replica({ change: change as never })
+    toys.put('one')
+    await toys.pass(500)
+    expect([toys.names('Service'), toys.get('Gadget', 'one')!.status]).toMatchObject([
+      [],
+      { phase: 'Failed', message: 'the group has no more GPUs' },
+    ])
+    await toys.pass(10_000)
+    expect([asked, toys.phase('one'), toys.log.messages]).toEqual([4, 'Ready', []])
   })
 
   test('waits for another replica’s lease, but not with a revocation', async () => {

@@ -9,19 +9,20 @@
  * | silent | unknown | everything but effects, and what needs a lock |
  */
 import type { Clock } from '../base/clock.ts'
-import { Fenced, NeedsSomeone, RetryLater } from '../base/errors.ts'
+import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { briefly, KubeError } from '../kube/client.ts'
 import type { TaskLease } from '../leases/leases.ts'
 import { Due } from './due.ts'
-import { effectName, Failure, statusName } from './failure.ts'
+import { Failure, statusName } from './failure.ts'
 import { type Held, heldSoon } from './held.ts'
 import { type TurnLimit, TurnOver } from './limit.ts'
-import { type Look, lookAt, sightOf, signature } from './look.ts'
+import { type Look, lookAt, sightOf } from './look.ts'
 import { type Memory, remember } from './memory.ts'
-import { gives, isHeld, writesNow } from './permitted.ts'
-import { isRevocation, nextWrites, refOfAct } from './plan.ts'
+import { effectsOf, isHeld, writesNow } from './permitted.ts'
+import { isRevocation, nextWrites } from './plan.ts'
 import { losesParent, Reader } from './reader.ts'
 import { Reporter } from './reporter.ts'
+import { Stages } from './stages.ts'
 import type { Act, Kind } from './types.ts'
 import type { Writer } from './writer.ts'
 
@@ -56,8 +57,10 @@ export interface TurnOptions<World> {
   readonly clock: Clock
   readonly writer: Writer
   readonly limit: TurnLimit
-  /** Takes the lease of the key, or a lock; null when another has it. @throws {RetryLater} when Redis does not answer */
-  readonly acquire: (lock?: string) => Promise<TaskLease | null>
+  /** Takes the lease of the key; null when another has it. @throws {RetryLater} when Redis does not answer */
+  readonly acquire: () => Promise<TaskLease | null>
+  /** Takes a lock, as `acquire`. */
+  readonly takeLock: (name: string) => Promise<TaskLease | null>
   /** Whether the process ends: nothing more is begun. */
   readonly ends: () => boolean
   readonly onWrite: (act: string, result: string) => void
@@ -65,8 +68,6 @@ export interface TurnOptions<World> {
 
 /** Replicas without leases begin within this time. */
 const spreadMs = 200
-/** Rounds in which others change what we are about to change. */
-const maxStale = 3
 /** The API server, or a webhook, may not answer for a moment: that is told when it has failed so often in a row. */
 const toldFailures = 3
 
@@ -75,26 +76,23 @@ export class Turn<World> {
   readonly #due: Due
   readonly #reader: Reader
   readonly #reporter: Reporter<World>
-  /** Names of what was refused, or not answered. */
-  readonly #failed = new Set<string>()
-  /** The kind of the object to which that happened first. */
-  #failedKind: string | undefined
-  #writes = 0
+  readonly #stages: Stages<World>
+  #reports = 0
   #dueMs: number | undefined
   #isBehind = false
-  #hasReadParents = false
   /** Whether the last look saw something that failed a moment ago. */
   #isHeld = false
   #lease: Held | undefined
-  #lock: Held | undefined
 
   constructor(options: TurnOptions<World>) {
-    const { kind, key, memory, clock, writer, limit, onWrite } = options
+    const { kind, key, memory, clock, writer, limit, ends, takeLock, onWrite } = options
     this.#options = options
     this.#due = new Due(memory, limit, clock)
     this.#reader = new Reader({ parent: kind.parent, memory, writer, clock, limit })
     const look = () => this.#look()
-    this.#reporter = new Reporter({ kind, key, memory, clock, writer, look, due: this.#due.names, onWrite })
+    const common = { kind, memory, clock, writer, look, onWrite }
+    this.#stages = new Stages({ ...common, reader: this.#reader, due: this.#due, limit, takeLock, ends })
+    this.#reporter = new Reporter({ ...common, key, due: this.#due.names })
   }
 
   /** Never throws, but for a defect of the kind. */
@@ -119,22 +117,17 @@ export class Turn<World> {
     // Replicas without leases would else do the same at the same time.
     if (this.#lease === 'silent' && !revokes) await clock.sleep(Math.random() * spreadMs)
     try {
-      if (isUndone || losesParent(look, kind.parent)) await this.#readParents(look)
+      if (isUndone || losesParent(look, kind.parent)) await this.#stages.readParents(look)
       return await this.#act(onlyRevocations)
     } finally {
-      for (const held of [this.#lock, this.#lease]) if (typeof held === 'object') await held.release()
+      for (const held of [this.#stages.lock, this.#lease]) if (typeof held === 'object') await held.release()
     }
-  }
-
-  async #readParents(look: Look): Promise<void> {
-    this.#hasReadParents = true
-    await this.#reader.parents(look)
   }
 
   async #act(onlyRevocations: boolean): Promise<TurnEnd> {
     try {
-      await this.#write(onlyRevocations)
-      if (onlyRevocations || this.#lock === 'refused') return this.#end('refused')
+      await this.#stages.carryOut(onlyRevocations, this.#lease === 'silent')
+      if (onlyRevocations || this.#stages.lock === 'refused') return this.#end('refused')
       if (this.#options.ends()) return this.#end('over')
       await this.#report()
       return this.#over('done')
@@ -146,10 +139,10 @@ export class Turn<World> {
 
   async #failure(error: unknown): Promise<TurnEnd> {
     const { memory, clock } = this.#options
-    const words = isExpected(error) ? briefly(error, this.#failedKind) : undefined
+    const words = isExpected(error) ? briefly(error, this.#stages.failedKind) : undefined
     const isTold = !(error instanceof RetryLater) || memory.failures + 1 >= toldFailures
     const told = isTold ? (words ?? 'an internal error') : undefined
-    memory.failure = new Failure({ names: this.#failed, words: told, nowMs: clock.monotonicMs() })
+    memory.failure = new Failure({ names: this.#stages.failed, words: told, nowMs: clock.monotonicMs() })
     if (isTold) await this.#report().catch(() => {})
     return { ...this.#end('failed'), error, words }
   }
@@ -158,91 +151,11 @@ export class Turn<World> {
     try {
       const written = await this.#reporter.report()
       if (written === 'behind') this.#isBehind = true
-      else this.#writes += written
+      else this.#reports += written
     } catch (error) {
-      this.#failed.add(statusName)
+      this.#stages.failed.add(statusName)
       throw error
     }
-  }
-
-  async #write(onlyRevocations: boolean): Promise<void> {
-    const { limit, ends, memory } = this.#options
-    const done = new Set<string>()
-    for (let stale = 0; !ends(); ) {
-      const look = this.#look()
-      if (!look) return
-      const writes = await this.#permitted(look, onlyRevocations)
-      if (writes === 'fenced') {
-        if (stale > 0) throw new RetryLater('a newer wish is known than the watches show')
-        stale += 1
-        await this.#readParents(look)
-        continue
-      }
-      const isDone = (act: Act) => done.has(signature(act, look.wish))
-      const fresh = writes.filter(act => !isDone(act))
-      if (fresh.length === 0) {
-        // What was written and is different again counts as another's change.
-        if (look.acts.every(isDone)) memory.rivals.reached(look.wish)
-        return
-      }
-      if (!this.#hasReadParents && fresh.some(act => gives(look, act))) {
-        await this.#readParents(look)
-        continue
-      }
-      limit.check()
-      const sent = await this.#sendAll(fresh, look.wish)
-      for (const [i, outcome] of sent.entries()) if (outcome === 'done') done.add(signature(fresh[i]!, look.wish))
-      if (sent.includes('done')) memory.rivals.answered(look.wish)
-      if (sent.includes('stale')) stale += 1
-      if (stale > maxStale) {
-        for (const act of fresh) this.#failed.add(signature(act, look.wish))
-        throw new RetryLater('others change the objects at the same time')
-      }
-    }
-  }
-
-  /** What may be sent now. Effects come between revocations and all else. `fenced`: another replica knows a newer wish. */
-  async #permitted(look: Look, onlyRevocations: boolean): Promise<readonly Act[] | 'fenced'> {
-    const writes = this.#writesNow(look)
-    if (onlyRevocations || writes.some(isRevocation)) return writes.filter(isRevocation)
-    const { lock } = look.verdict
-    if (!(await this.#apply(look))) return 'fenced'
-    if (lock === undefined || writes.length === 0) return writes
-    if (this.#due.names.has(lock)) return []
-    const { acquire, clock } = this.#options
-    this.#lock ??= await heldSoon(acquire(lock), clock)
-    if (this.#lock === 'silent') this.#due.names.add(lock)
-    return typeof this.#lock === 'object' ? writes : []
-  }
-
-  /** @returns false if a newer wish has written an effect: our watch is behind */
-  async #apply({ verdict: { effects = [] } }: Look): Promise<boolean> {
-    for (const effect of effects) {
-      try {
-        await this.#due.apply(effect, this.#lease === 'silent')
-      } catch (error) {
-        this.#failed.add(effectName(effect))
-        if (error instanceof Fenced) return false
-        throw error
-      }
-    }
-    return true
-  }
-
-  /** Sends acts side by side. @throws the first failure, when all have their answers */
-  async #sendAll(acts: readonly Act[], wish: string) {
-    const { writer, onWrite } = this.#options
-    const settled = await Promise.allSettled(acts.map(act => writer.send(act)))
-    for (const [i, outcome] of settled.entries()) {
-      onWrite(acts[i]!.act, outcome.status === 'fulfilled' ? outcome.value : 'failed')
-      if (outcome.status === 'rejected') this.#failed.add(signature(acts[i]!, wish))
-      else if (outcome.value === 'done') this.#writes += 1
-    }
-    return settled.map((outcome, i) => {
-      if (outcome.status === 'fulfilled') return outcome.value
-      this.#failedKind = refOfAct(acts[i]!).kind
-      throw outcome.reason
-    })
   }
 
   #look(): Look | undefined {
@@ -268,7 +181,7 @@ export class Turn<World> {
   }
 
   #hasWork(look: Look): boolean {
-    if (look.verdict.effects?.some(effect => this.#due.has(effect)) || this.#writesNow(look).length > 0) return true
+    if (effectsOf(look).some(effect => this.#due.has(effect)) || this.#writesNow(look).length > 0) return true
     return this.#reporter.isDue(look)
   }
 
@@ -285,7 +198,7 @@ export class Turn<World> {
 
   #end(result: TurnResult): TurnEnd {
     this.#options.memory.due = this.#due.names
-    return { result, writes: this.#writes, dueMs: this.#dueMs, isBehind: this.#isBehind }
+    return { result, writes: this.#stages.writes + this.#reports, dueMs: this.#dueMs, isBehind: this.#isBehind }
   }
 }
 

@@ -41,10 +41,15 @@ export interface Wanted {
   /** Paths that no patch can change: if they differ, the object is removed at its stage, and made again. */
   readonly immutable?: readonly Path[]
   /**
-   * The object gives rights, and each element of these lists is one. What is not wanted goes before anything else is done:
-   * elements by a patch, the whole object where a path of `immutable` differs.
+   * The object takes something away by standing as it is, such as a quota or a NetworkPolicy. If it is missing although all
+   * stages below are as wanted, or differs, that is corrected with the revocations: without a lease, and in a pause once a
+   * second.
    */
-  readonly grants?: readonly Path[]
+  readonly restricts?: boolean
+  /** What becomes of an object that a former parent of this name owns. `await`: others remove it. Default: `remove`. */
+  readonly former?: 'remove' | 'await'
+  /** Whether an object that no parent of the kind owns may become ours, such as by an annotation with the parent's UID. */
+  readonly adopts?: (fact: Fact) => boolean
 }
 
 /**
@@ -72,11 +77,24 @@ export interface Hold {
   readonly objects: readonly Wanted[]
   /** Those of the key's objects that exist, and whatever else has the name of a wanted one. */
   readonly standing: readonly Fact[]
+  /** Why nothing may be given for now: only revocations are done, and no effects. */
+  readonly onlyRevocations?: string
   /** When to look again although nothing changes, by the clock of `nowMs`. */
   readonly dueMs?: number
   readonly effects?: readonly Effect[]
-  /** Another lease, without which nothing is created or changed, only removed. It is never done without. */
-  readonly lock?: string
+  /** Without it nothing is created or changed, only removed. It is never done without. */
+  readonly lock?: Lock
+}
+
+/** Another lease, which keys share. */
+export interface Lock {
+  readonly name: string
+  /**
+   * Called when the lock is held, before anything is created or changed in a turn: reads what no watch shows in time.
+   * @returns why nothing may be created or changed, such as a quota; undefined if it may
+   * @throws {RetryLater} if that cannot be known now
+   */
+  check(signal: AbortSignal): Promise<string | undefined>
 }
 
 export type Verdict = Hold | { readonly do: 'leave'; readonly why: string }
@@ -86,12 +104,16 @@ export interface Create {
   readonly act: 'create'
   readonly stage: number
   readonly object: KubeObject
+  readonly restricts?: boolean
 }
 export interface Alter {
   readonly act: 'change'
   readonly stage: number
   readonly fact: Fact
   readonly patch: JsonObject
+  /** It only takes elements of rights away. */
+  readonly shrinks?: boolean
+  readonly restricts?: boolean
 }
 export interface Remove {
   readonly act: 'remove'
@@ -99,6 +121,8 @@ export interface Remove {
   readonly fact: Fact
   /** `former`: it belongs to a parent of this name that is gone. */
   readonly why: 'unwanted' | 'immutable' | 'former'
+  /** Whatever its version is by now: somebody writes it before each of our writes. */
+  readonly anyVersion?: boolean
 }
 /** The object of this name is being deleted. */
 export interface Await {
@@ -124,6 +148,8 @@ export interface Result {
   readonly failure: string | undefined
   /** Names of effects, and of the lock, that wait for Redis. */
   readonly due: readonly string[]
+  /** Why nothing was given, as the verdict says. */
+  readonly onlyRevocations: string | undefined
   /** Another writer changes these objects again and again. Only removals are done for now. */
   readonly contended: boolean
 }
@@ -165,7 +191,19 @@ export interface Seeing {
   layGone(fact: Fact): void
 }
 
-export interface Source {
+/** What is ours of a kind of object. */
+export interface OwnedKind {
+  readonly watch: Pick<Seeing, 'apiVersion' | 'kind'>
+  /** What of each object we own, as its facts have it. A wish must have nothing else. */
+  readonly paths: readonly Path[]
+  /**
+   * Its objects give rights, and each element of these lists is one. What is not wanted goes before anything else is done. An
+   * object is emptied before it is removed, since a finalizer can hold up its end; and it has no owners but its parents.
+   */
+  readonly grants?: readonly Path[]
+}
+
+export interface Source extends OwnedKind {
   readonly watch: Seeing
   keysOf(change: Change<Fact>): Iterable<Poke>
 }

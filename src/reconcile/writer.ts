@@ -7,7 +7,7 @@ import type { CallOptions } from '../kube/requester.ts'
 import { refOf } from './plan.ts'
 import type { Act, Alter, Create, Fact, Remove, Seeing, StatusPatch } from './types.ts'
 
-export type ReconcileClient = Pick<KubeClient, 'create' | 'get' | 'patch' | 'deleteVersion'>
+export type ReconcileClient = Pick<KubeClient, 'create' | 'get' | 'patch' | 'delete' | 'deleteVersion'>
 
 /** `stale`: the object is another one than planned for. It was read again, and must be planned for again. */
 export type Sent = 'done' | 'stale'
@@ -87,10 +87,13 @@ export class Writer {
     }
   }
 
-  async #remove({ fact }: Remove): Promise<Sent> {
+  async #remove({ fact, anyVersion }: Remove): Promise<Sent> {
     const { ref, uid, resourceVersion } = fact
+    const { kube } = this.#options
     const call = this.#call('remove', ref)
-    const outcome = await this.#options.kube.deleteVersion({ ...ref, uid }, resourceVersion, call)
+    const outcome = anyVersion
+      ? await kube.delete({ ...ref, uid }, call)
+      : await kube.deleteVersion({ ...ref, uid }, resourceVersion, call)
     switch (outcome) {
       case 'accepted':
         this.#sightOf(ref).layDeleted(fact)

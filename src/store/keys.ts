@@ -31,6 +31,7 @@
  * | digests:SCOPE | hash | yes | the last known digests of tags |
  * | lease-of-refresh:SCOPE | string | yes | token of the replica that reads the registry |
  * | lease-of:KIND:KEY | string | yes | token of the replica that writes the objects of a custom resource |
+ * | lock-of:NAME | string | yes | token of the replica that has a lock which custom resources share |
  *
  * Every other kind of subjects has the same keys, under names that begin with the kind: `KIND:NAME` is a record, `KIND-waiting`
  * a sorted set, `KIND-events:NAME` a stream, `KIND-nonce:NONCE` an op. So no kind meets the members of another.
@@ -143,8 +144,12 @@ export class Keys extends Family {
   refreshLease(scope: string): string {
     return `${this.#tag}lease-of-refresh:${scope}`
   }
-  /** @param name kind and key of a custom resource, or a lock that several share */
+  /** @param name kind and key of a custom resource */
   reconcileLease(name: string): string {
     return `${this.#tag}lease-of:${name}`
+  }
+  /** @param name a lock that several custom resources share */
+  reconcileLock(name: string): string {
+    return `${this.#tag}lock-of:${name}`
   }
 }

@@ -73,6 +73,14 @@ export class FakeApi {
       const merged = mergePatched(before, options?.subresource === 'status' ? { status } : rest) as KubeObject
       return this.put(merged)
     },
+    delete: async (ref, options) => {
+      await this.#begin('delete', ref, {}, options)
+      const before = this.objects.get(refKey(ref))
+      if (!before) return 'gone'
+      if (before.metadata.uid !== ref.uid) return 'other'
+      this.remove(ref)
+      return 'accepted'
+    },
     deleteVersion: async (ref, version, options) => {
       await this.#begin('delete', ref, {}, options)
       const before = this.objects.get(refKey(ref))

@@ -66,7 +66,17 @@ export class Toys {
     ) as unknown as ToySights
     const metrics = createMetrics(new Registry())
     const common = {
-      ...{ kube: api.client, leases, leaseKey: (name: string) => name, leaseTtlMs: 10_000, room, clock, log, metrics },
+      ...{
+        kube: api.client,
+        leases,
+        leaseKey: (name: string) => name,
+        lockKey: (name: string) => `lock-of:${name}`,
+        leaseTtlMs: 10_000,
+        room,
+        clock,
+        log,
+        metrics,
+      },
       failpoint: (name: string) => void this.failpoints.push(name),
     }
     const gadgets = new Reconciler({ kind: change(gadgetKind({ sights, flavour })), ...common })

@@ -77,7 +77,8 @@ const sights = Object.fromEntries(
 
 const toy = { sights, flavour: options.flavour }
 const common = {
-  ...{ kube, leases, leaseKey: (name: string) => keys.reconcileLease(name), room: 16 },
+  ...{ kube, leases, room: 16 },
+  ...{ leaseKey: (name: string) => keys.reconcileLease(name), lockKey: (name: string) => keys.reconcileLock(name) },
   ...{ leaseTtlMs: toyTtlMs, clock, log, metrics, failpoint, rivals: options.rivals },
 }
 const reconcilers = [

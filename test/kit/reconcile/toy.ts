@@ -27,14 +27,27 @@ registerKind('apps/v1', 'Deployment', { plural: 'deployments', namespaced: true 
 
 const rbac = 'rbac.authorization.k8s.io'
 
-/** The kinds that the toy watches, with the paths that it owns. */
+const label = 'toy.skylab.dev/gadget'
+
+interface WatchedKind {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly paths: readonly Path[]
+  readonly grants?: readonly Path[]
+}
+
+/** The kinds that the toy watches, with the paths that it owns, and those of rights. */
 export const toyWatches = {
   gadgets: { apiVersion: toyVersion, kind: 'Gadget', paths: [['spec'], ['status'], ['metadata', 'generation']] },
   services: { apiVersion: 'v1', kind: 'Service', paths: [['spec']] },
   deployments: { apiVersion: 'apps/v1', kind: 'Deployment', paths: [['spec']] },
-  bindings: { apiVersion: `${rbac}/v1`, kind: 'RoleBinding', paths: [['subjects'], ['roleRef']] },
+  bindings: {
+    ...{ apiVersion: `${rbac}/v1`, kind: 'RoleBinding' },
+    paths: [['subjects'], ['roleRef'], ['metadata', 'labels', label]],
+    grants: [['subjects']],
+  },
   maps: { apiVersion: 'v1', kind: 'ConfigMap', paths: [['data']] },
-} as const satisfies Record<string, { apiVersion: string; kind: string; paths: readonly Path[] }>
+} as const satisfies Record<string, WatchedKind>
 
 export type ToySights = Readonly<Record<keyof typeof toyWatches, Sight>>
 
@@ -66,8 +79,9 @@ const parentName = (name: string) => (name.startsWith('g-') ? name.slice(2) : un
 
 export function gadgetKind({ sights, flavour = 'a' }: ToyOptions): Kind<ToySights> {
   const { gadgets, services, deployments, bindings, maps } = sights
-  const ofChild = (watch: Sight, urgent: boolean): Source => ({
-    watch,
+  const ofChild = (of: keyof ToySights, urgent: boolean): Source => ({
+    ...toyWatches[of],
+    watch: sights[of],
     *keysOf({ namespace, name }) {
       const parent = parentName(name)
       if (parent !== undefined) yield { key: keyOf(namespace, parent), urgent }
@@ -77,11 +91,15 @@ export function gadgetKind({ sights, flavour = 'a' }: ToyOptions): Kind<ToySight
     name: 'gadget',
     parent: toyParent,
     sources: [
-      { watch: gadgets, keysOf: change => ofGadget(change, [services, deployments, bindings, maps]) },
-      ofChild(services, false),
-      ofChild(deployments, false),
-      ofChild(maps, false),
-      ofChild(bindings, true),
+      {
+        ...toyWatches.gadgets,
+        watch: gadgets,
+        keysOf: change => ofGadget(change, [services, deployments, bindings, maps]),
+      },
+      ofChild('services', false),
+      ofChild('deployments', false),
+      ofChild('maps', false),
+      ofChild('bindings', true),
     ],
     world: () => sights,
     desired: (key, world) => desiredOfGadget(key, world, flavour),
@@ -107,8 +125,9 @@ export function colourKind({ sights }: Pick<ToyOptions, 'sights'>): Kind<ToySigh
     name: 'colour',
     parent: toyParent,
     sources: [
-      { watch: sights.gadgets, keysOf: coloursOf },
+      { ...toyWatches.gadgets, watch: sights.gadgets, keysOf: coloursOf },
       {
+        ...toyWatches.maps,
         watch: sights.maps,
         *keysOf({ namespace, name }) {
           const colour = /^colour-(.+)$/.exec(name)?.[1]
@@ -186,10 +205,11 @@ function gadgetObjects(parent: Fact, namespace: string, name: string, flavour: s
       : [
           {
             object: {
-              ...{ apiVersion: `${rbac}/v1`, kind: 'RoleBinding', metadata, subjects },
+              ...{ apiVersion: `${rbac}/v1`, kind: 'RoleBinding', subjects },
+              metadata: { ...metadata, labels: { [label]: name } },
               roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'view' },
             },
-            ...{ stage: 2, compare: 'exact' as const, immutable: [['roleRef']], grants: [['subjects']] },
+            ...{ stage: 2, compare: 'exact' as const, immutable: [['roleRef']] },
           },
         ]),
   ]
