@@ -12,6 +12,8 @@ export class TurnLimit {
   readonly #stopping: AbortSignal | undefined
   readonly #controller = new AbortController()
   readonly #cancel: () => void
+  #isInterruptible = false
+  isInterrupted = false
 
   /** @param stopping ends the turn too */
   constructor(clock: Clock, ms: number, stopping?: AbortSignal) {
@@ -33,6 +35,23 @@ export class TurnLimit {
   check(): void {
     if (this.#clock.monotonicMs() >= this.#untilMs || this.#stopping?.aborted) this.#end()
     this.signal.throwIfAborted()
+  }
+
+  /** Work that `interrupt` may end. */
+  async interruptible<T>(work: () => Promise<T>): Promise<T> {
+    this.#isInterruptible = true
+    try {
+      return await work()
+    } finally {
+      this.#isInterruptible = false
+    }
+  }
+
+  /** Ends the turn if it does what is less urgent: what is on the wire goes on, and nothing more is sent. */
+  interrupt(): void {
+    if (!this.#isInterruptible) return
+    this.isInterrupted = true
+    this.#end()
   }
 
   release(): void {

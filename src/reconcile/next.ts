@@ -43,7 +43,7 @@ export function nextLook(end: TurnEnd, urgent: boolean, memory: Memory, clock: C
 function count({ result }: TurnEnd, memory: Memory, nowMs: number): void {
   // Redis was not asked in this turn.
   if (result === 'due' && nowMs < memory.dueAtMs) return
-  if (result === 'held' || result === 'refused') return
+  if (result === 'held' || result === 'refused' || result === 'cut') return
   const isFailure = result === 'failed' || result === 'due' || result === 'over'
   memory.failures = isFailure ? memory.failures + 1 : 0
   if (result !== 'failed') memory.failure = undefined
@@ -55,6 +55,8 @@ function lookAfter({ result, error }: TurnEnd, urgent: boolean, memory: Memory, 
   switch (result) {
     case 'refused':
       return [{ ms: jittered(refusedMs, 0.25), urgent }]
+    case 'cut':
+      return [{ ms: 0, urgent: true }]
     // The first time it may be a process that was stopped.
     case 'over':
       return [{ ms: memory.failures === 1 ? 0 : failedMs, urgent }]

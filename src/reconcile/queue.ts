@@ -19,6 +19,14 @@ export interface QueueOptions {
   readonly onReady: () => void
 }
 
+export interface LaterOptions {
+  readonly urgent?: boolean
+  /** Only urgent asking is heard until then. */
+  readonly hold?: boolean
+  /** Since when it waits. Default: from then on. */
+  readonly sinceMs?: number | undefined
+}
+
 /** A key, and since when it waits by the monotonic clock. */
 export interface Taken extends Asked {
   readonly key: string
@@ -60,20 +68,15 @@ export class KeyQueue {
 
   /**
    * Asks for a look in `ms`, and up to 100 ms later. Replaces what was asked before with `after`.
-   * @param hold whether only urgent asking is heard until then
    */
-  after(
-    key: string,
-    ms: number,
-    { urgent = false, hold = false }: { readonly urgent?: boolean; readonly hold?: boolean } = {},
-  ): void {
+  after(key: string, ms: number, { urgent = false, hold = false, sinceMs }: LaterOptions = {}): void {
     if (this.#stopped) return
     const due = { hold }
     this.#due.set(key, due)
     this.#later.after(ms, () => {
       if (this.#due.get(key) !== due) return
       this.#due.delete(key)
-      this.add(key, urgent)
+      this.#add(key, { urgent, sinceMs: sinceMs ?? this.#options.clock.monotonicMs() })
     })
   }
 

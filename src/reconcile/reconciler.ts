@@ -7,16 +7,18 @@ import type { Failpoint } from '../base/failpoint.ts'
 import type { Log } from '../base/log.ts'
 import { jittered, Loop } from '../base/loop.ts'
 import { placeOf } from '../kube/cache.ts'
-import { KubeError } from '../kube/client.ts'
 import type { Leases } from '../leases/leases.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { Rarely } from '../telemetry/rarely.ts'
+import { Breath } from './breath.ts'
 import { TurnLimit } from './limit.ts'
+import { lookAt } from './look.ts'
 import { type Memory, newMemory } from './memory.ts'
 import { nextLook } from './next.ts'
+import { isRevocation, nextWrites } from './plan.ts'
 import { KeyQueue, type Taken } from './queue.ts'
 import type { RivalsOptions } from './rivals.ts'
 import { Turn, type TurnEnd } from './turn.ts'
+import { TurnLog } from './turn-log.ts'
 import type { Kind } from './types.ts'
 import { type ReconcileClient, Writer } from './writer.ts'
 
@@ -56,11 +58,14 @@ export class Reconciler<World> {
   readonly #queue: KeyQueue
   readonly #memories = new Map<string, Memory>()
   readonly #contended = new Set<string>()
+  /** Of the turns that are under way. */
+  readonly #limits = new Map<string, TurnLimit>()
   readonly #turns = new Set<Promise<void>>()
   readonly #stopping = new AbortController()
   readonly #resync: Loop
   readonly #unlisten: (() => void)[] = []
-  readonly #refusals: Rarely
+  readonly #log: TurnLog
+  readonly #breath: Breath
   #open = false
 
   constructor(options: ReconcilerOptions<World>) {
@@ -68,18 +73,17 @@ export class Reconciler<World> {
     const { shareOf = namespaceOf } = kind
     this.#options = options
     this.#queue = new KeyQueue({ clock, gatherMs, room, shareOf, onReady: () => this.#pump() })
-    const fields = { kind: kind.name }
-    const messages = { trouble: 'a write for a custom resource was refused', over: '' }
-    this.#refusals = new Rarely({ clock, log, fields, ...messages })
+    this.#breath = new Breath(clock, () => this.#pump())
+    this.#log = new TurnLog(kind.name, log, clock)
     const rest = () => ({ ms: jittered(options.resyncMs ?? resyncMs, 0.1) })
     const round = async () => {
-      this.#lookAtAll()
+      this.effectsLost()
       return rest()
     }
     this.#resync = new Loop({ clock, round, failed: rest })
     for (const { watch, keysOf } of kind.sources) {
       const listener = watch.on(change => {
-        for (const { key, urgent } of keysOf(change)) this.#queue.add(key, urgent)
+        for (const { key, urgent } of keysOf(change)) this.#ask(key, urgent)
       })
       this.#unlisten.push(listener)
     }
@@ -107,24 +111,40 @@ export class Reconciler<World> {
 
   /** Asks for a look at a key. */
   poke(key: string, urgent = false): void {
-    this.#queue.add(key, urgent)
+    this.#ask(key, urgent)
     this.#gauge()
+  }
+
+  /** Asks for a look at every key that is held, as when something changed that no source shows. */
+  pokeAll(urgent = false): void {
+    for (const key of this.#memories.keys()) this.poke(key, urgent)
   }
 
   /** Redis may have lost what effects wrote: all are written again. */
   effectsLost(): void {
-    this.#lookAtAll()
+    for (const { effects } of this.#memories.values()) effects.clear()
+    this.pokeAll()
   }
 
-  #lookAtAll(): void {
-    for (const [key, { effects }] of this.#memories) {
-      effects.clear()
-      this.#queue.add(key, false)
+  #ask(key: string, urgent: boolean): void {
+    this.#queue.add(key, urgent)
+    const limit = urgent ? this.#limits.get(key) : undefined
+    if (limit && this.#mustRevoke(key)) limit.interrupt()
+  }
+
+  /** Whether something is to be taken away, which does not wait for the end of the turn that is under way. */
+  #mustRevoke(key: string): boolean {
+    const { kind, clock } = this.#options
+    try {
+      return nextWrites(lookAt(kind, key, clock.wallMs())?.acts ?? []).some(isRevocation)
+    } catch {
+      // The next turn has the same defect, and tells it.
+      return false
     }
   }
 
   #pump(): void {
-    while (this.#open && !this.#stopping.signal.aborted) {
+    while (this.#open && !this.#stopping.signal.aborted && this.#breath.isFree()) {
       const taken = this.#queue.take()
       if (!taken) break
       const turn = this.#take(taken)
@@ -149,28 +169,16 @@ export class Reconciler<World> {
     } catch (error) {
       end = { result: 'failed', writes: 0, error }
     }
-    this.#log(key, memory, end)
+    this.#log.ended(key, memory.failures, end)
     metrics.reconcileTurns.inc({ kind: kind.name, result: end.result })
     if (end.writes > 0) metrics.reconcileReaction.observe({ kind: kind.name }, (clock.monotonicMs() - sinceMs) / 1000)
     this.#after(taken, memory, end)
   }
 
-  /** A refusal is the key's, and may be one of very many: it is logged rarely, and without a stack. */
-  #log(key: string, memory: Memory, { result, error, words }: TurnEnd): void {
-    const { kind, log } = this.#options
-    if (result !== 'failed') return
-    if (words === undefined) {
-      if (memory.failures === 0) log.error({ kind: kind.name, key, err: error }, 'a turn of a custom resource failed')
-      return
-    }
-    if (!(error instanceof KubeError)) return
-    const { status, reason } = error
-    this.#refusals.failed(words, { key, status, cause: reason }, `${status} ${reason}`)
-  }
-
   async #turn(key: string, memory: Memory): Promise<TurnEnd> {
     const { kind, kube, clock, leaseTtlMs, leases, leaseKey, lockKey, metrics } = this.#options
     const limit = new TurnLimit(clock, leaseTtlMs * turnShare, this.#stopping.signal)
+    this.#limits.set(key, limit)
     const agent = `${kind.name}=${encodeURIComponent(key)}`
     let token = ''
     const call = (place: string) => ({
@@ -192,6 +200,7 @@ export class Reconciler<World> {
       return await new Turn({ kind, key, memory, clock, writer, limit, acquire, takeLock, ends, onWrite }).take()
     } finally {
       limit.release()
+      this.#limits.delete(key)
     }
   }
 
@@ -203,13 +212,15 @@ export class Reconciler<World> {
   }
 
   /** When the key is looked at again, if nothing happens before. */
-  #after({ key, urgent }: Taken, memory: Memory, end: TurnEnd): void {
+  #after({ key, urgent, sinceMs }: Taken, memory: Memory, end: TurnEnd): void {
     const { clock } = this.#options
     if (end.result === 'left' || this.#stopping.signal.aborted) return void this.#queue.forget(key)
     if (memory.rivals.leftMs(clock.monotonicMs()) > 0) this.#contended.add(key)
     else this.#contended.delete(key)
     const next = nextLook(end, urgent, memory, clock)
-    if (next) this.#queue.after(key, next.ms, next)
+    // What was asked for is not done yet.
+    const isOpen = end.result !== 'idle' && end.result !== 'done'
+    if (next) this.#queue.after(key, next.ms, { ...next, sinceMs: isOpen ? sinceMs : undefined })
     else this.#queue.forget(key)
   }
 

@@ -127,7 +127,7 @@ export class Stages<World> {
       return 'again'
     }
     if (typeof this.lock !== 'object') return []
-    const reason = this.#isChecked ? undefined : await lock.check(limit.signal)
+    const reason = this.#isChecked ? undefined : await limit.interruptible(() => lock.check(limit.signal))
     this.#isChecked = true
     if (reason === undefined) return writes
     for (const act of writes) this.failed.add(signature(act, look.wish))
@@ -136,9 +136,10 @@ export class Stages<World> {
 
   /** @returns false if a newer wish has written an effect: our watch is behind */
   async #apply(look: Look, isSilent: boolean): Promise<boolean> {
+    const { due, limit } = this.#options
     for (const effect of effectsOf(look)) {
       try {
-        await this.#options.due.apply(effect, isSilent)
+        await limit.interruptible(() => due.apply(effect, isSilent))
       } catch (error) {
         this.failed.add(effectName(effect))
         if (!(error instanceof Fenced)) throw error
@@ -153,9 +154,10 @@ export class Stages<World> {
 
   /** Sends acts side by side. @throws the first failure, when all have their answers */
   async #sendAll(acts: readonly Act[], wish: string) {
-    const { writer, onWrite, memory, clock } = this.#options
+    const { writer, onWrite, memory, clock, limit } = this.#options
     if (acts.some(restricts)) memory.restrictAtMs = clock.monotonicMs() + restrictMs
-    const settled = await Promise.allSettled(acts.map(act => writer.send(act)))
+    const send = () => Promise.allSettled(acts.map(act => writer.send(act)))
+    const settled = await (acts.every(isRevocation) ? send() : limit.interruptible(send))
     for (const [i, outcome] of settled.entries()) {
       onWrite(acts[i]!.act, outcome.status === 'fulfilled' ? outcome.value : 'failed')
       if (outcome.status === 'rejected') this.failed.add(signature(acts[i]!, wish))

@@ -31,11 +31,12 @@ import type { Writer } from './writer.ts'
  * - `left`: the key is none of ours any more;
  * - `refused`: another replica has the lease, or the lock;
  * - `over`: the time was over, or the process ends;
+ * - `cut`: a revocation has come, which has a turn of its own;
  * - `due`: done but for what waits for Redis;
  * - `held`: done but for what failed a moment ago;
  * - `failed`: a write was refused, or not answered.
  */
-export type TurnResult = 'idle' | 'done' | 'left' | 'refused' | 'over' | 'due' | 'held' | 'failed'
+export type TurnResult = 'idle' | 'done' | 'left' | 'refused' | 'over' | 'cut' | 'due' | 'held' | 'failed'
 
 export interface TurnEnd {
   readonly result: TurnResult
@@ -132,6 +133,7 @@ export class Turn<World> {
       await this.#report()
       return this.#over('done')
     } catch (error) {
+      if (this.#options.limit.isInterrupted) return this.#end('cut')
       if (error instanceof TurnOver || this.#options.ends()) return this.#end('over')
       return this.#failure(error)
     }
@@ -149,7 +151,7 @@ export class Turn<World> {
 
   async #report(): Promise<void> {
     try {
-      const written = await this.#reporter.report()
+      const written = await this.#options.limit.interruptible(() => this.#reporter.report())
       if (written === 'behind') this.#isBehind = true
       else this.#reports += written
     } catch (error) {

@@ -71,7 +71,7 @@ export function createMetrics(registry: Registry) {
     }),
     reconcileTurns: new Counter({
       name: 'skylab_reconcile_turns_total',
-      help: 'Looks at the objects of one custom resource, by its kind and result (idle: nothing to do; done; left: it is gone; refused: another replica is at it; over: it took too long; due: done except for what waits for Redis; held: done except for what failed a moment ago; failed)',
+      help: 'Looks at the objects of one custom resource, by its kind and result (idle: nothing to do; done; left: it is gone; refused: another replica is at it; over: it took too long; cut: a revocation has come; due: done except for what waits for Redis; held: done except for what failed a moment ago; failed)',
       labelNames: ['kind', 'result'] as const,
       registers,
     }),

@@ -1,5 +1,6 @@
 /** For tests: an API server in memory, with versions, UIDs and watches that lag as the test says. */
 import type { Clock } from '../../base/clock.ts'
+import { unlessAborted } from '../../base/deadline.ts'
 import type { KubeObject } from '../../base/domain.ts'
 import { Listeners } from '../../base/listeners.ts'
 import { keyOf } from '../../kube/cache.ts'
@@ -56,14 +57,23 @@ export class FakeApi {
     this.#bySight.get(sight)!.catchUp()
   }
 
+  /** A write that is on the wire goes on without who sent it. */
   readonly client: ReconcileClient = {
+    create: (object, options) => unlessAborted(this.#writes.create(object, options), options?.signal),
+    get: async ref => this.objects.get(refKey(ref)) ?? null,
+    patch: (ref, patch, options) => unlessAborted(this.#writes.patch(ref, patch, options), options?.signal),
+    delete: (ref, options) => unlessAborted(this.#writes.delete(ref, options), options?.signal),
+    deleteVersion: (ref, version, options) =>
+      unlessAborted(this.#writes.deleteVersion(ref, version, options), options?.signal),
+  }
+
+  readonly #writes: Omit<ReconcileClient, 'get'> = {
     create: async (object, options) => {
       await this.#begin('create', refOf(object), object, options)
       const key = refKey(refOf(object))
       if (this.objects.has(key)) throw refusal(409, 'AlreadyExists')
       return this.put(object)
     },
-    get: async ref => this.objects.get(refKey(ref)) ?? null,
     patch: async (ref, patch, options) => {
       await this.#begin(options?.subresource ?? 'patch', ref, patch, options)
       const before = this.objects.get(refKey(ref))
