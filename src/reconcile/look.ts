@@ -36,13 +36,20 @@ export interface StatusChange {
   readonly text: string
 }
 
-/** The difference to the status that exists; undefined without one, or for nobody. */
-export function statusChange<World>(kind: Kind<World>, key: string, result: Result): StatusChange | undefined {
-  const wanted = kind.report(key, kind.world(), result)
+/**
+ * The difference to the status that exists; undefined if nothing differs, or there is no parent to report to.
+ * @param nowMs since the epoch
+ */
+export function statusChange<World>(
+  kind: Kind<World>,
+  key: string,
+  result: Result,
+  nowMs: number,
+): StatusChange | undefined {
+  const wanted = kind.report(key, kind.world(), result, nowMs)
   if (!wanted) return undefined
   const { of, status } = wanted
-  const live = asObject(of.owned.status)
-  const difference = patchTo(status, live, live)
+  const difference = patchTo(status, asObject(of.owned.status), {})
   if (difference === undefined) return undefined
   return { patch: { of, status: asObject(difference) }, text: canonical(untimed(status)) }
 }

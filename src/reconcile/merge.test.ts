@@ -24,6 +24,11 @@ describe('patchTo', () => {
     )
   })
 
+  test('removes a field that is null, and finds nothing where it is absent', () => {
+    expect(patchTo({ a: null }, { a: 1, b: 2 }, {})).toEqual({ a: null })
+    expect(patchTo({ a: null }, { b: 2 }, {})).toBeUndefined()
+  })
+
   test('leads to the wish itself when all that exists is ours', () => {
     fc.assert(
       fc.property(object, object, (wanted, live) => {

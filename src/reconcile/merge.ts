@@ -13,7 +13,7 @@ const textsIn = new Set(['labels', 'annotations', 'matchLabels', 'nodeSelector',
 /**
  * The merge patch that makes `wanted` of `live`, as far as the wish goes: fields that neither `wanted` nor `last` have are
  * left alone. Fields of `last`, the wish of before, that are not wanted any more are removed. A list that differs is
- * replaced as a whole. With `last` = `live` the result of the patch equals `wanted`.
+ * replaced as a whole. `null` is a field that should not be. With `last` = `live` the result of the patch equals `wanted`.
  * @returns undefined when nothing differs
  */
 export function patchTo(wanted: unknown, live: unknown, last: unknown): unknown {
@@ -36,7 +36,7 @@ function differenceAt(path: Path, wanted: unknown, live: unknown, last: unknown)
 function objectPatch(path: Path, wanted: JsonObject, live: JsonObject, last: JsonObject): JsonObject | undefined {
   const patch: [string, unknown][] = []
   for (const [name, value] of Object.entries(wanted)) {
-    if (value === undefined) continue
+    if (value === undefined || (value === null && fieldOf(live, name) === undefined)) continue
     const own = differenceAt([...path, name], value, fieldOf(live, name), fieldOf(last, name))
     if (own !== undefined) patch.push([name, own])
   }

@@ -3,6 +3,7 @@
  * decides by that. Every replica runs this for every key.
  */
 import type { Clock } from '../base/clock.ts'
+import { unlessAborted } from '../base/deadline.ts'
 import type { Failpoint } from '../base/failpoint.ts'
 import type { Log } from '../base/log.ts'
 import { jittered, Loop } from '../base/loop.ts'
@@ -205,8 +206,13 @@ export class Reconciler<World> {
   }
 
   async #left(key: string, wasHeld: boolean): Promise<void> {
-    const { kind } = this.#options
-    if (wasHeld) await kind.onGone?.(key)
+    const { clock, kind, leaseTtlMs } = this.#options
+    const limit = new TurnLimit(clock, leaseTtlMs * turnShare, this.#stopping.signal)
+    try {
+      if (wasHeld && kind.onGone) await unlessAborted(kind.onGone(key, limit.signal), limit.signal)
+    } finally {
+      limit.release()
+    }
     this.#memories.delete(key)
     this.#contended.delete(key)
   }

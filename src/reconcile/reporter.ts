@@ -85,7 +85,8 @@ export class Reporter<World> {
   #changeFor(look: Look): StatusChange | undefined {
     const { kind, key, memory, clock, due } = this.#options
     const contended = memory.rivals.isContended(look.wish, clock.monotonicMs())
-    return statusChange(kind, key, resultOf(look, { failure: this.#words(look), due: [...due], contended }))
+    const result = resultOf(look, { failure: this.#words(look), due: [...due], contended })
+    return statusChange(kind, key, result, clock.wallMs())
   }
 
   #isTime(look: Look, { text }: StatusChange): boolean {

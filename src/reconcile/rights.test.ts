@@ -84,6 +84,13 @@ describe('Reconciler and rights', () => {
     expect(subjects()).toBe('[]')
   })
 
+  test('takes rights from the objects of a parent whose end a finalizer holds up', async () => {
+    await give(['ada'])
+    toys.put('one', { members: ['ada'] }, { deletionTimestamp: '2026-11-22T10:00:00Z' })
+    await toys.pass(500)
+    expect(toys.names('RoleBinding')).toEqual([])
+  })
+
   test('only takes away while nothing may be given, and says why', async () => {
     let why: string | undefined
     const told: unknown[] = []

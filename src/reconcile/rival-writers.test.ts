@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { KubeError } from '../kube/client.ts'
 import { Toys } from './testing/toys.ts'
+import type { Kind } from './types.ts'
 
 let toys: Toys
 beforeEach(() => {
@@ -32,6 +33,25 @@ test('Reconciler says that it is contended when others replace its status three 
   replaceStatus('theirs')
   await toys.pass(500)
   expect(toys.phase('one')).toBe('Contended')
+})
+
+test('Reconciler leaves fields of the status that its kind does not name, and tells it the time', async () => {
+  const times: number[] = []
+  const timed = (kind: Kind<never>): Kind<never> => ({
+    ...kind,
+    report: (key, world, result, nowMs) => {
+      times.push(nowMs)
+      const change = kind.report(key, world, result, nowMs)
+      return change && { ...change, status: { ...change.status, former: null } }
+    },
+  })
+  toys.replica({ change: timed as never })
+  const { apiVersion, kind, metadata, spec } = toys.put('one')
+  toys.api.put({ apiVersion, kind, metadata, spec, status: { grants: ['theirs'], former: 1 } })
+  await toys.pass(500)
+  const { status } = toys.get('Gadget', 'one')!
+  expect(status).toEqual({ grants: ['theirs'], phase: 'Ready', message: '', observedGeneration: 1 })
+  expect([Math.min(...times) >= 1_000, Math.max(...times) <= toys.clock.wallMs()]).toEqual([true, true])
 })
 
 test('Reconciler spaces its statuses when others replace each of them', async () => {

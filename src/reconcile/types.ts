@@ -97,7 +97,8 @@ export interface Lock {
   check(signal: AbortSignal): Promise<string | undefined>
 }
 
-export type Verdict = Hold | { readonly do: 'leave'; readonly why: string }
+/** `leave`: there is no parent, and what it had is the garbage collector's. */
+export type Verdict = Hold | { readonly do: 'leave' }
 
 /** Acts in the order of their stages. `stage` of acts that take something away is `firstStage`. */
 export interface Create {
@@ -154,7 +155,10 @@ export interface Result {
   readonly contended: boolean
 }
 
-/** The status that a parent should have: merged into `of.owned.status` if that differs. */
+/**
+ * What the status of a parent should have. It is merged into `of.owned.status` if that differs: fields that it does not name stay
+ * as they are, `null` removes one, and a list is replaced as a whole.
+ */
 export interface StatusPatch {
   readonly of: Fact
   readonly status: JsonObject
@@ -218,10 +222,16 @@ export interface Kind<World> {
   world(): World
   /** Pure, total and deterministic: replicas that see the same want the same. `nowMs`: since the epoch. */
   desired(key: string, world: World, nowMs: number): Verdict
-  /** Pure. A settled result must give the same status at each replica. */
-  report(key: string, world: World, result: Result): StatusPatch | undefined
+  /**
+   * Pure. A settled result must give the same status at each replica; a field `lastTransitionTime` is not compared between
+   * them, and should be that of `world` while nothing else differs. `nowMs`: since the epoch.
+   */
+  report(key: string, world: World, result: Result, nowMs: number): StatusPatch | undefined
   /** For whom a key counts, so that nobody delays others; pure. Default: its namespace, or itself without one. */
   shareOf?(key: string): string
-  /** Called once for a key that was held and is left now. */
-  onGone?(key: string): Promise<void>
+  /**
+   * Called when a key that was held is left: by each replica that held it, again after it has thrown, and never if nobody ran
+   * then. So it is a hint, and what it ends must be found by a compare too. The signal ends with the turn.
+   */
+  onGone?(key: string, signal: AbortSignal): Promise<void>
 }

@@ -161,11 +161,14 @@ function desiredOfGadget(
   flavour: string,
 ): Verdict {
   const parent = gadgets.get(key)
-  if (!parent || parent.deleting) return { do: 'leave', why: 'the Gadget is gone' }
+  if (!parent) return { do: 'leave' }
   const { namespace, name } = placeOf(key)
   const child = keyOf(namespace, childName(name))
   const standing = [services, deployments, bindings, maps].flatMap(sight => sight.get(child) ?? [])
-  return { do: 'hold', parent, objects: gadgetObjects(parent, namespace, name, flavour), standing }
+  const objects = gadgetObjects(parent, namespace, name, flavour)
+  // A finalizer may hold up its end, and keeps no rights.
+  const isKept = ({ object }: Wanted) => !parent.deleting || object.kind !== 'RoleBinding'
+  return { do: 'hold', parent, objects: objects.filter(isKept), standing }
 }
 
 function gadgetObjects(parent: Fact, namespace: string, name: string, flavour: string): Wanted[] {
@@ -222,7 +225,7 @@ function desiredOfColour(key: string, { gadgets, maps }: ToySights): Verdict {
     .filter(fact => fact.ref.namespace === namespace && !fact.deleting && specOf(fact).colour === colour)
     .sort((a, b) => (a.uid < b.uid ? -1 : 1))
   const standing = [maps.get(keyOf(namespace, name)) ?? []].flat()
-  if (parents.length === 0 && standing.length === 0) return { do: 'leave', why: 'no Gadget has this colour' }
+  if (parents.length === 0 && standing.length === 0) return { do: 'leave' }
   const metadata = { name, namespace, ownerReferences: parents.map(ownerOf) }
   const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { colour } }
   return {
