@@ -2,14 +2,8 @@
 import { Registry } from 'prom-client'
 import { ManualClock } from '../../../test/kit/clock.ts'
 import { keepingLog } from '../../../test/kit/log.ts'
-import {
-  colourKind,
-  type GadgetSpec,
-  gadget,
-  gadgetKind,
-  type ToySights,
-  toyWatches,
-} from '../../../test/kit/reconcile/toy.ts'
+import { type GadgetSpec, gadget, gadgetKind, type ToySights, toyWatches } from '../../../test/kit/reconcile/toy.ts'
+import { colourKind } from '../../../test/kit/reconcile/toy-colour.ts'
 import type { KubeObject } from '../../base/domain.ts'
 import { RetryLater } from '../../base/errors.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
@@ -80,7 +74,7 @@ export class Toys {
       failpoint: (name: string) => void this.failpoints.push(name),
     }
     const gadgets = new Reconciler({ kind: change(gadgetKind({ sights, flavour })), ...common })
-    const colours = new Reconciler({ kind: colourKind({ sights }), ...common })
+    const colours = new Reconciler({ kind: colourKind(sights), ...common })
     this.#reconcilers.push(gadgets, colours)
     for (const reconciler of [gadgets, colours]) reconciler.start()
     return { sights, gadgets, colours, metrics }

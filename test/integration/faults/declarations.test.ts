@@ -1,14 +1,18 @@
 /**
  * Attacks on what custom resources declare, by a toy: N2 (queues and a silent Redis delay no revocation), N4 (writers
- * that differ), N5 (others' objects). Late writes are in `late-declarations.test.ts`.
+ * that differ). Late writes are in `late-declarations.test.ts`, strangers in `strangers-declarations.test.ts`.
  */
+import { Redis } from 'ioredis'
 import { waitUntil } from '../../../dev/process/api-client.ts'
 import { systemClock } from '../../../src/base/clock.ts'
+import { Fenced } from '../../../src/base/errors.ts'
 import { rivalsDefaults } from '../../../src/reconcile/rivals.ts'
 import { attack, type Trial } from '../../kit/attack/attack.ts'
-import { type GadgetSpec, otherObjects } from '../../kit/reconcile/toy.ts'
-import { ToyFleet, type ToyFleetOptions } from '../../kit/reconcile/toy-fleet.ts'
-import { excess, wrongColours } from '../../kit/reconcile/toy-state.ts'
+import { otherObjects } from '../../kit/reconcile/toy.ts'
+import { remake, revoke, startFleet } from '../../kit/reconcile/toy-attacks.ts'
+import type { ToyFleet } from '../../kit/reconcile/toy-fleet.ts'
+import { routesIn } from '../../kit/reconcile/toy-route.ts'
+import { wrong, wrongColours } from '../../kit/reconcile/toy-state.ts'
 import { isWhole } from './points.ts'
 
 const parents = isWhole ? 300 : 20
@@ -16,14 +20,6 @@ const quietMs = isWhole ? 60_000 : 5_000
 const crowd = isWhole ? 1_000 : 100
 /** People who edit at the same time, each their own parents. */
 const editors = 4
-/** How long a right may outlive its wish. */
-const revokedLimitMs = 1_000
-
-async function startFleet(trial: Trial, options?: ToyFleetOptions): Promise<ToyFleet> {
-  const fleet = await ToyFleet.start(options)
-  trial.context.onTestFinished(() => fleet.stop())
-  return fleet
-}
 
 const namesOf = (count: number) => Array.from({ length: count }, (_, i) => `g${i}`)
 
@@ -121,28 +117,6 @@ const twoReleases = (trial: Trial) => rivalReleases(trial, 'b', 3)
 /** Each release makes the object that the other does not want, and removes the other's. */
 const twoSetsOfObjects = (trial: Trial) => rivalReleases(trial, otherObjects, 4)
 
-/** Takes a right away, and measures for how long it stays. */
-const revoke = (trial: Trial, fleet: ToyFleet, name: string, members: readonly string[]) =>
-  untilRevoked(trial, fleet, name, () => fleet.edit(name, { members }))
-
-/** Rights of the former parent are no rights of the next one, even if both name the same people. */
-const remake = (trial: Trial, fleet: ToyFleet, name: string, members: readonly string[]) =>
-  untilRevoked(trial, fleet, name, async () => {
-    await fleet.drop(name)
-    await fleet.create(name, { members })
-  })
-
-async function untilRevoked(trial: Trial, fleet: ToyFleet, name: string, act: () => Promise<unknown>): Promise<void> {
-  trial.injected()
-  await act()
-  const begunMs = performance.now()
-  while (excess(await fleet.read(name))) await systemClock.sleep(10)
-  const ms = performance.now() - begunMs
-  trial.took(ms)
-  trial.landed()
-  if (ms > revokedLimitMs) trial.violation(`the revocation took ${Math.round(ms)} ms`)
-}
-
 async function revocationPasses(trial: Trial): Promise<void> {
   const fleet = await startFleet(trial)
   await fleet.create('old', { members: ['ada', 'eve', 'bob'] })
@@ -160,6 +134,21 @@ async function revocationPasses(trial: Trial): Promise<void> {
   if (made >= crowd) trial.violation('the queue was empty before the revocation')
 }
 
+/** A route of an older generation is refused by its script, and one of another UID is nothing to it. */
+async function judgeFence(trial: Trial, fleet: ToyFleet, uid: string): Promise<void> {
+  await fleet.edit('new', { image: 'app:2' })
+  await fleet.settled('new')
+  const before = await fleet.route(uid)
+  const redis = new Redis(fleet.redis.url)
+  const write = routesIn(redis, fleet.namespace)
+  const { signal } = new AbortController()
+  const answer = await write({ uid, generation: 1, image: 'late' }, signal).catch(error => error)
+  await write({ uid: 'a former one', generation: 9, image: 'late' }, signal)
+  redis.disconnect()
+  const isRefused = answer instanceof Fenced && (await fleet.route(uid)) === before
+  if (!isRefused) trial.violation(`a late route was written: ${await fleet.route(uid)}`)
+}
+
 /** Redis is halted, then a replica that holds leases is. Neither delays a revocation, and the first delays nothing. */
 async function silentRedis(trial: Trial): Promise<void> {
   const fleet = await startFleet(trial)
@@ -167,9 +156,14 @@ async function silentRedis(trial: Trial): Promise<void> {
   await fleet.settled('old')
   await fleet.redis.pause()
   await revoke(trial, fleet, 'old', ['ada', 'bob'])
-  await fleet.create('new')
-  await fleet.settled('new', 5_000)
+  const { metadata } = await fleet.create('new')
+  const status = async () => (await fleet.read('new')).parent?.status ?? {}
+  const isDue = async () => (await status()).message === 'route waits for Redis'
+  await waitUntil(isDue, { what: 'all but the route is made', limitMs: 5_000 })
+  if (wrong(await fleet.read('new')) !== undefined) trial.violation('objects wait for Redis')
   await fleet.redis.resume()
+  await fleet.settled('new')
+  await judgeFence(trial, fleet, metadata.uid!)
   const key = `${fleet.namespace}/old`
   const arm = fleet.failpoints.arm('reconcile.gadget.change.Deployment.before-send', 'stop', { user: key })
   await fleet.edit('old', { image: 'app:2' })
@@ -179,77 +173,8 @@ async function silentRedis(trial: Trial): Promise<void> {
   await fleet.settled('old')
 }
 
-async function othersObjects(trial: Trial): Promise<void> {
-  const fleet = await startFleet(trial, { replicas: 1 })
-  const group = 'rbac.authorization.k8s.io'
-  const { apiVersion, kind, metadata: other } = await fleet.create('another')
-  const owners = [[], [{ apiVersion, kind, name: other.name, uid: other.uid! }]]
-  for (const [i, ownerReferences] of owners.entries()) {
-    for (const isEarly of [true, false]) {
-      trial.injected()
-      const name = `decoy-${i}-${isEarly}`
-      const metadata = { name: `g-${name}`, namespace: fleet.namespace, ownerReferences }
-      const roleRef = { apiGroup: group, kind: 'ClusterRole', name: 'view' }
-      const plant = () => fleet.kube.create({ apiVersion: `${group}/v1`, kind: 'RoleBinding', metadata, roleRef })
-      const key = `${fleet.namespace}/${name}`
-      const point = 'reconcile.gadget.create.RoleBinding.before-send'
-      const arm = isEarly ? undefined : fleet.failpoints.arm(point, 'hold', { user: key })
-      const early = isEarly ? await plant() : undefined
-      await fleet.create(name)
-      await arm?.landed()
-      const planted = early ?? (await plant())
-      arm?.release()
-      const phase = async () => (await fleet.read(name)).parent?.status?.phase
-      const isTold = async () => ['Conflict', 'Ready'].includes(await phase())
-      await waitUntil(isTold, { what: 'a status', limitMs: 20_000 })
-      trial.landed()
-      const { binding } = await fleet.read(name)
-      const isUntouched = binding?.metadata.resourceVersion === planted.metadata.resourceVersion
-      if (!isUntouched) trial.violation(`${name} was touched`)
-      if ((await phase()) !== 'Conflict') trial.violation(`${name} is not told`)
-    }
-  }
-}
-
-/** Parents whose objects the server refuses. They are told why, cost little, and delay nobody. */
-async function hostileParents(trial: Trial): Promise<void> {
-  const fleet = await startFleet(trial, { replicas: 2 })
-  const hostile: Readonly<Record<string, Partial<GadgetSpec>>> = {
-    ['long-name-'.padEnd(253, 'x')]: {},
-    'no-image': { image: '' },
-    'large-image': { image: 'x'.repeat(400_000) },
-    'many-members': { members: Array.from({ length: 20_000 }, (_, i) => `m${i}`) },
-    'no-name-of-an-object': { colour: '../../kube-system', members: ['__proto__', 'system:masters', ''] },
-  }
-  const names = Object.keys(hostile)
-  trial.injected(names.length)
-  await Promise.all(names.map(name => fleet.create(name, hostile[name])))
-  await fleet.create('good')
-  const begunMs = performance.now()
-  await fleet.settled('good', 10_000)
-  trial.took(performance.now() - begunMs)
-  for (const name of names) {
-    const status = async () => (await fleet.read(name)).parent?.status ?? {}
-    const isTold = async () => ['Failed', 'Ready'].includes((await status()).phase)
-    await waitUntil(isTold, { what: `${name.slice(0, 20)} is told`, limitMs: 20_000 })
-    const { phase, message } = await status()
-    trial.figure(name.slice(0, 20), phase)
-    if (message.length > 1_000) trial.violation(`${name}: ${message.length} characters`)
-    trial.landed()
-  }
-  const before = fleet.writes().length
-  await systemClock.sleep(10_000)
-  const more = fleet.writes().length - before
-  trial.figure('writesIn10s', more)
-  // Each replica tries each again after 1, 2, 4 and 8 s: the object, and one of a colour.
-  if (more > 2 * 4 * 2 * names.length) trial.violation(`${more} writes in 10 s for parents that are refused`)
-  await revoke(trial, fleet, 'good', [])
-}
-
 attack('N4 random edits of declarations', randomEdits, { limitMs: 900_000 })
 attack('N4 two releases with different wishes', twoReleases, { limitMs: 900_000 })
 attack('N4 two releases that want different objects', twoSetsOfObjects, { limitMs: 900_000 })
 attack('N2 a revocation passes a crowd of creations', revocationPasses)
 attack('N2 a revocation without Redis, or without the holder of the lease', silentRedis)
-attack('N5 objects of others under wanted names', othersObjects)
-attack('N5 parents whose objects are refused', hostileParents)

@@ -6,7 +6,7 @@ import { waitUntil } from '../../../dev/process/api-client.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { attack, type Trial } from '../../kit/attack/attack.ts'
 import type { Arm } from '../../kit/failpoints/failpoint-arms.ts'
-import { ToyFleet } from '../../kit/reconcile/toy-fleet.ts'
+import { ToyFleet, type ToyWrite } from '../../kit/reconcile/toy-fleet.ts'
 import { excess, wrong } from '../../kit/reconcile/toy-state.ts'
 import { isWhole } from './points.ts'
 
@@ -56,7 +56,7 @@ const fewLate: readonly Late[] = [
   { point: 'create.Service.before-send', story: 'made again', soon: true },
   { point: 'change.Deployment.after-send', story: 'made again' },
   { point: 'remove.RoleBinding.before-send', story: 'edited', dies: true },
-  { point: 'create.Deployment.before-send', story: 'deleted' },
+  { point: 'create.Deployment.before-send', story: 'deleted', dies: true },
 ]
 
 /** Brings a replica to the point, and stops it there. */
@@ -92,6 +92,8 @@ interface Seen {
   readonly excessMs: number
   /** The longest time of anything wrong. */
   readonly wrongMs: number
+  /** What is wrong in the end. */
+  readonly left: string | undefined
   readonly what: string | undefined
 }
 
@@ -110,10 +112,11 @@ async function watchToy(fleet: ToyFleet, name: string, limitMs: number): Promise
     }
     what = found.excess ?? found.wrong ?? what
     const spentMs = performance.now() - begunMs
-    if (spentMs > limitMs || (spentMs > watchMs && found.wrong === undefined)) break
+    if (spentMs > limitMs || (spentMs > watchMs && found.wrong === undefined)) {
+      return { excessMs: longest.excess, wrongMs: longest.wrong, left: found.wrong, what }
+    }
     await systemClock.sleep(20)
   }
-  return { excessMs: longest.excess, wrongMs: longest.wrong, what }
 }
 
 /**
@@ -138,7 +141,9 @@ async function strike(trial: Trial, fleet: ToyFleet, late: Late, name: string): 
   if (!isSent) return void answered.disarm()
   const seen = await watchToy(fleet, name, story === 'deleted' ? collectLimitMs : 15_000)
   judge(trial, what, late, seen)
-  const write = fleet.writes().find(each => each.replica === replica && each.atMs >= wokenMs)
+  const { verb, resource } = writeAt(point)
+  const isIt = (each: ToyWrite) => each.replica === replica && each.verb === verb && each.resource === resource
+  const write = fleet.writes().find(each => isIt(each) && each.atMs >= wokenMs)
   const isOverwriting = /^(change|remove|report)\..*before-send$/.test(point) && !soon
   if (isOverwriting && write && write.code < 300) trial.violation(`${what}: a later write was undone`)
   answered.disarm()
@@ -147,6 +152,13 @@ async function strike(trial: Trial, fleet: ToyFleet, late: Late, name: string): 
     await fleet.add(`${replica}-again`)
   }
   return story === 'deleted' ? Math.round(seen.wrongMs) : 0
+}
+
+/** The request at a point such as `change.Deployment.before-send`. */
+function writeAt(point: string): Pick<ToyWrite, 'verb' | 'resource'> {
+  const [act, kind] = point.split('.') as [string, string]
+  const verbs: Readonly<Record<string, string>> = { create: 'create', remove: 'delete' }
+  return { verb: verbs[act] ?? 'patch', resource: `${kind.toLowerCase()}s` }
 }
 
 const isLanded = (arm: Arm) =>
@@ -159,8 +171,9 @@ function judge(
   trial: Trial,
   what: string,
   { story, dies, soon }: Late,
-  { excessMs, wrongMs, what: found }: Seen,
+  { excessMs, wrongMs, left, what: found }: Seen,
 ): void {
+  if (left !== undefined) trial.violation(`${what}: ${left}, and it stays`)
   if (story === 'deleted') return
   trial.took(excessMs)
   const limitMs = dies ? lapseMs + wrongLimitMs : wrongLimitMs

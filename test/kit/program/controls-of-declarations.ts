@@ -35,6 +35,21 @@ export const controlsOfDeclarations: readonly Control[] = [
     ],
   },
   {
+    // An object is created by nobody, and gets its owner by a second write.
+    name: 'owner-later',
+    attacks: [{ name: 'N3 ', expected: /of a parent that is gone, and it stays/ }],
+    edits: [
+      {
+        file: 'src/reconcile/writer.ts',
+        find: "const { metadata } = await kube.create(object, this.#call('create', object))",
+        replace: `const { ownerReferences, ...bare } = object.metadata
+      const made = await kube.create({ ...object, metadata: bare }, this.#call('create', object))
+      const ref = { ...refOf(object), uid: made.metadata.uid! }
+      const { metadata } = (await kube.patch(ref, { metadata: { ownerReferences } }))!`,
+      },
+    ],
+  },
+  {
     // Only events of the parents name keys.
     name: 'no-event-to-key',
     attacks: [{ name: 'N3 ', expected: /wrong for/ }],

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Redis as Client } from 'ioredis'
 import { waitUntil } from '../../../dev/process/api-client.ts'
 import { type StartedProcess, signalProcess, startProcess, stopProcess } from '../../../dev/process/process.ts'
 import type { Redis } from '../../../dev/redis/redis.ts'
@@ -17,6 +18,7 @@ import { testBed } from '../testbed.ts'
 import { type GadgetSpec, gadget } from './toy.ts'
 import { toyCrd } from './toy-crd.ts'
 import type { ToyProcessOptions } from './toy-main.ts'
+import { routesKey } from './toy-route.ts'
 import { readToy, type ToyPlural, type ToyState, toyPath, wrong } from './toy-state.ts'
 
 const program = 'test/kit/reconcile/toy-main.ts'
@@ -38,10 +40,14 @@ export interface ToyFleetOptions {
 export interface ToyWrite {
   readonly replica: string
   readonly verb: string
+  /** The plural of the object's kind. */
+  readonly resource: string
   readonly code: number
   /** When it was answered. */
   readonly atMs: number
 }
+
+const writeVerbs = ['create', 'patch', 'delete']
 
 export class ToyFleet {
   readonly namespace: string
@@ -50,6 +56,7 @@ export class ToyFleet {
   readonly failpoints: FailpointArms
   readonly #options: ToyFleetOptions
   readonly redis: Redis
+  readonly #routes: Client
   readonly #replicas = new Map<string, StartedProcess>()
 
   private constructor(options: ToyFleetOptions, stateDir: string, namespace: string, redis: Redis) {
@@ -57,6 +64,7 @@ export class ToyFleet {
     this.stateDir = stateDir
     this.namespace = namespace
     this.redis = redis
+    this.#routes = new Client(redis.url).on('error', () => {})
     this.failpoints = new FailpointArms(join(stateDir, 'failpoints'))
   }
 
@@ -113,8 +121,14 @@ export class ToyFleet {
     const names = [...this.#replicas.keys()]
     const all = names.flatMap(replica =>
       this.#lines(replica)
-        .filter(({ msg }) => msg === 'write')
-        .map(({ verb, code, atMs }) => ({ replica, verb, code, atMs }) as ToyWrite),
+        .filter(({ msg, verb }) => msg === 'kubernetes request' && writeVerbs.includes(verb))
+        .map(({ verb, resource, code, time }) => ({
+          replica,
+          verb,
+          resource,
+          code: Number(code),
+          atMs: Date.parse(time),
+        })),
     )
     return all.sort((a, b) => a.atMs - b.atMs)
   }
@@ -135,6 +149,11 @@ export class ToyFleet {
     return toyPath(this.namespace, plural)
   }
 
+  /** The generation and the image that Redis has of the Gadget with this UID. */
+  async route(uid: string): Promise<string | null> {
+    return this.#routes.hget(routesKey(this.namespace), uid)
+  }
+
   /** A Gadget with its objects. */
   read(name: string): Promise<ToyState> {
     return readToy(this.kube, this.namespace, name)
@@ -146,7 +165,7 @@ export class ToyFleet {
       const state = await this.read(name)
       const { phase, observedGeneration } = state.parent?.status ?? {}
       const isTold = phase === 'Ready' && observedGeneration === state.parent.metadata.generation
-      return isTold && wrong(state) === undefined
+      return isTold && wrong(state) === undefined && (await this.#isRouted(state))
     }
     await waitUntil(isSettled, { what: `${name} is settled`, limitMs })
   }
@@ -154,9 +173,15 @@ export class ToyFleet {
   async stop(): Promise<void> {
     this.failpoints.letGo()
     await Promise.all([...this.#replicas.keys()].map(name => stopProcess(this.stateDir, name, 0)))
+    this.#routes.disconnect()
     await this.redis.stop()
     await this.kube.delete('Namespace', this.namespace)
     this.kube.close()
+  }
+
+  /** Redis knows its last generation. */
+  async #isRouted({ parent: { metadata, spec } }: ToyState): Promise<boolean> {
+    return (await this.route(metadata.uid)) === `${metadata.generation} ${spec.image}`
   }
 
   async #define(): Promise<void> {

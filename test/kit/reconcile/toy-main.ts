@@ -17,7 +17,9 @@ import { TaskStore } from '../../../src/store/tasks.ts'
 import { StreamSink } from '../../../src/telemetry/audit-sinks.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
-import { colourKind, gadgetKind, type ToySights, toyWatches } from './toy.ts'
+import { gadgetKind, type ToySights, toyWatches } from './toy.ts'
+import { colourKind } from './toy-colour.ts'
+import { routesIn } from './toy-route.ts'
 
 export interface ToyProcessOptions {
   readonly kubeconfig: string
@@ -43,9 +45,6 @@ const kube = new KubeClient({
   replica,
   clock,
   log,
-  onRequest: (verb, code) => {
-    if (['create', 'patch', 'delete'].includes(verb)) log.info({ verb, code: Number(code), atMs: Date.now() }, 'write')
-  },
 })
 
 const config = configSchema.shape.redis.parse({ url: options.redisUrl, keyPrefix: options.keyPrefix })
@@ -75,7 +74,8 @@ const sights = Object.fromEntries(
   }),
 ) as unknown as ToySights
 
-const toy = { sights, flavour: options.flavour }
+const writeRoute = routesIn(connection.commands, options.keyPrefix)
+const toy = { sights, flavour: options.flavour, writeRoute }
 const common = {
   ...{ kube, leases, room: 16 },
   ...{ leaseKey: (name: string) => keys.reconcileLease(name), lockKey: (name: string) => keys.reconcileLock(name) },
@@ -83,7 +83,7 @@ const common = {
 }
 const reconcilers = [
   new Reconciler({ kind: gadgetKind(toy), ...common }),
-  new Reconciler({ kind: colourKind(toy), ...common }),
+  new Reconciler({ kind: colourKind(sights), ...common }),
 ]
 for (const reflector of reflectors) reflector.start()
 for (const reconciler of reconcilers) reconciler.start()

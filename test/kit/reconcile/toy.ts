@@ -1,6 +1,6 @@
 /**
  * A toy: Gadgets have a Deployment and a Service, which the server fills with defaults, and a RoleBinding for their members.
- * All Gadgets of one colour share a ConfigMap.
+ * What those of one colour share is in `toy-colour.ts`.
  */
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { asNumber, asObject, asText, type JsonObject } from '../../../src/base/json.ts'
@@ -9,7 +9,9 @@ import { registerKind } from '../../../src/kube/kinds.ts'
 import type { Change } from '../../../src/kube/picture.ts'
 import type { Sight } from '../../../src/reconcile/sight.ts'
 import type {
+  Effect,
   Fact,
+  Hold,
   Kind,
   OwnerReference,
   Path,
@@ -19,6 +21,8 @@ import type {
   Verdict,
   Wanted,
 } from '../../../src/reconcile/types.ts'
+
+import type { WriteRoute } from './toy-route.ts'
 
 export const toyVersion = 'toy.skylab.dev/v1'
 export const toyParent = { apiVersion: toyVersion, kind: 'Gadget' }
@@ -72,12 +76,14 @@ export interface ToyOptions {
   readonly sights: ToySights
   /** A wish that differs between two versions of the toy. */
   readonly flavour?: string
+  /** Writes to Redis which image a Gadget serves. Default: nothing is written. */
+  readonly writeRoute?: WriteRoute
 }
 
 const childName = (name: string) => `g-${name}`
 const parentName = (name: string) => (name.startsWith('g-') ? name.slice(2) : undefined)
 
-export function gadgetKind({ sights, flavour = 'a' }: ToyOptions): Kind<ToySights> {
+export function gadgetKind({ sights, flavour = 'a', writeRoute }: ToyOptions): Kind<ToySights> {
   const { gadgets, services, deployments, bindings, maps } = sights
   const ofChild = (of: keyof ToySights, urgent: boolean): Source => ({
     ...toyWatches[of],
@@ -102,7 +108,10 @@ export function gadgetKind({ sights, flavour = 'a' }: ToyOptions): Kind<ToySight
       ofChild('bindings', true),
     ],
     world: () => sights,
-    desired: (key, world) => desiredOfGadget(key, world, flavour),
+    desired: (key, world) => {
+      const verdict = desiredOfGadget(key, world, flavour)
+      return verdict.do === 'hold' && writeRoute ? { ...verdict, effects: effectsOf(verdict, writeRoute) } : verdict
+    },
     report,
   }
 }
@@ -120,40 +129,24 @@ function* ofGadget(change: Change<Fact>, children: readonly Sight[]) {
 
 const generationOf = ({ owned }: Fact): number => asNumber(asObject(owned.metadata).generation)
 
-export function colourKind({ sights }: Pick<ToyOptions, 'sights'>): Kind<ToySights> {
-  return {
-    name: 'colour',
-    parent: toyParent,
-    sources: [
-      { ...toyWatches.gadgets, watch: sights.gadgets, keysOf: coloursOf },
-      {
-        ...toyWatches.maps,
-        watch: sights.maps,
-        *keysOf({ namespace, name }) {
-          const colour = /^colour-(.+)$/.exec(name)?.[1]
-          if (colour !== undefined) yield { key: keyOf(namespace, colour), urgent: true }
-        },
-      },
-    ],
-    world: () => sights,
-    desired: desiredOfColour,
-    report: () => undefined,
-  }
-}
-
-function* coloursOf(change: Change<Fact>) {
-  const previous = change.type === 'put' ? change.previous : undefined
-  for (const fact of [change.value, previous]) {
-    if (fact) yield { key: keyOf(change.namespace, specOf(fact).colour), urgent: true }
-  }
-}
-
 export function specOf({ owned }: Fact): GadgetSpec {
   const { colour, members, image } = asObject(owned.spec)
   return { colour: asText(colour), members: Array.isArray(members) ? members.map(asText) : [], image: asText(image) }
 }
 
-const ownerOf = ({ ref: { apiVersion, kind, name }, uid }: Fact): OwnerReference => ({ apiVersion, kind, name, uid })
+export const ownerOf = ({ ref: { apiVersion, kind, name }, uid }: Fact): OwnerReference => ({
+  apiVersion,
+  kind,
+  name,
+  uid,
+})
+
+function effectsOf({ parent }: Hold, writeRoute: WriteRoute): Effect[] {
+  if (parent === 'shared') return []
+  const route = { uid: parent.uid, generation: generationOf(parent), image: specOf(parent).image }
+  const mark = `${route.uid} ${route.generation} ${route.image}`
+  return [{ name: 'route', mark, apply: signal => writeRoute(route, signal) }]
+}
 
 function desiredOfGadget(
   key: string,
@@ -216,24 +209,6 @@ function gadgetObjects(parent: Fact, namespace: string, name: string, flavour: s
           },
         ]),
   ]
-}
-
-function desiredOfColour(key: string, { gadgets, maps }: ToySights): Verdict {
-  const { namespace, name: colour } = placeOf(key)
-  const name = `colour-${colour}`
-  const parents = [...gadgets.values()]
-    .filter(fact => fact.ref.namespace === namespace && !fact.deleting && specOf(fact).colour === colour)
-    .sort((a, b) => (a.uid < b.uid ? -1 : 1))
-  const standing = [maps.get(keyOf(namespace, name)) ?? []].flat()
-  if (parents.length === 0 && standing.length === 0) return { do: 'leave' }
-  const metadata = { name, namespace, ownerReferences: parents.map(ownerOf) }
-  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { colour } }
-  return {
-    do: 'hold',
-    parent: 'shared',
-    objects: parents.length === 0 ? [] : [{ object, stage: 0, compare: 'exact' }],
-    standing,
-  }
 }
 
 function report(key: string, { gadgets }: ToySights, result: Result): StatusPatch | undefined {

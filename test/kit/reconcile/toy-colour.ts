@@ -1,0 +1,52 @@
+/** The second kind of the toy: all Gadgets of one colour share a ConfigMap. */
+import { keyOf, placeOf } from '../../../src/kube/cache.ts'
+import type { Change } from '../../../src/kube/picture.ts'
+import type { Fact, Kind, Verdict } from '../../../src/reconcile/types.ts'
+import { ownerOf, specOf, type ToySights, toyParent, toyWatches } from './toy.ts'
+
+export function colourKind(sights: ToySights): Kind<ToySights> {
+  return {
+    name: 'colour',
+    parent: toyParent,
+    sources: [
+      { ...toyWatches.gadgets, watch: sights.gadgets, keysOf: coloursOf },
+      {
+        ...toyWatches.maps,
+        watch: sights.maps,
+        *keysOf({ namespace, name }) {
+          const colour = /^colour-(.+)$/.exec(name)?.[1]
+          if (colour !== undefined) yield { key: keyOf(namespace, colour), urgent: true }
+        },
+      },
+    ],
+    world: () => sights,
+    desired: desiredOfColour,
+    report: () => undefined,
+  }
+}
+
+/** The end of a share passes new ones. */
+function* coloursOf(change: Change<Fact>) {
+  const previous = change.type === 'put' ? change.previous : undefined
+  const colours = new Set([change.value, previous].flatMap(fact => (fact ? specOf(fact).colour : [])))
+  const isEnd = change.type === 'gone' || colours.size > 1
+  for (const colour of colours) yield { key: keyOf(change.namespace, colour), urgent: isEnd }
+}
+
+function desiredOfColour(key: string, { gadgets, maps }: ToySights): Verdict {
+  const { namespace, name: colour } = placeOf(key)
+  const name = `colour-${colour}`
+  const parents = [...gadgets.values()]
+    .filter(fact => fact.ref.namespace === namespace && !fact.deleting && specOf(fact).colour === colour)
+    .sort((a, b) => (a.uid < b.uid ? -1 : 1))
+  const standing = [maps.get(keyOf(namespace, name)) ?? []].flat()
+  if (parents.length === 0 && standing.length === 0) return { do: 'leave' }
+  const metadata = { name, namespace, ownerReferences: parents.map(ownerOf) }
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { colour } }
+  return {
+    do: 'hold',
+    parent: 'shared',
+    objects: parents.length === 0 ? [] : [{ object, stage: 0, compare: 'exact' }],
+    standing,
+  }
+}
