@@ -22,7 +22,7 @@ export function factOf(object: KubeObject, paths: readonly Path[]): Fact {
   }
 }
 
-/** What of a wish is compared and patched: neither its name nor its owners. */
+/** The compared and patched part of a wish: neither its name nor its owners. */
 export function contentOf({
   metadata,
   apiVersion: _version,

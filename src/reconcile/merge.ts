@@ -4,7 +4,9 @@ import { parseQuantity } from '../base/quantity.ts'
 import type { Path } from './types.ts'
 
 /** Fields whose values are quantities by name. */
-const quantitiesIn = new Set(['limits', 'requests', 'hard', 'capacity', 'default', 'defaultRequest', 'max', 'min'])
+const quantitiesIn = new Set(['limits', 'requests', 'hard', 'capacity'])
+/** As above, in an element of the list `limits` of a LimitRange. */
+const quantitiesOfLimit = new Set(['default', 'defaultRequest', 'max', 'min'])
 /** Fields that are a quantity. */
 const quantities = new Set(['sizeLimit', 'divisor'])
 /** Fields whose values are free text by name. */
@@ -54,7 +56,7 @@ function isSameValue(path: Path, wanted: unknown, live: unknown): boolean {
 
 function isQuantity(path: Path): boolean {
   const parent = path.at(-2) ?? ''
-  return quantitiesIn.has(parent)
+  return quantitiesIn.has(parent) || (quantitiesOfLimit.has(parent) && path.at(-4) === 'limits')
     ? !textsIn.has(path.at(-3) ?? '')
     : quantities.has(path.at(-1)!) && !textsIn.has(parent)
 }

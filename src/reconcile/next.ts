@@ -74,5 +74,5 @@ function lookAfter({ result, error }: TurnEnd, urgent: boolean, memory: Memory, 
 
 function askedMs(error: unknown): number {
   const { afterMs } = (error ?? {}) as { readonly afterMs?: unknown }
-  return typeof afterMs === 'number' ? afterMs : 0
+  return typeof afterMs === 'number' ? Math.min(afterMs, longestMs) : 0
 }

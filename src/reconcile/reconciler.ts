@@ -12,11 +12,11 @@ import type { Leases } from '../leases/leases.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { Breath } from './breath.ts'
 import { TurnLimit } from './limit.ts'
-import { lookAt } from './look.ts'
+import { mustRevoke } from './look.ts'
 import { type Memory, newMemory } from './memory.ts'
 import { nextLook } from './next.ts'
-import { isRevocation, nextWrites } from './plan.ts'
 import { KeyQueue, type Taken } from './queue.ts'
+import { keysIn } from './replay.ts'
 import type { RivalsOptions } from './rivals.ts'
 import { Turn, type TurnEnd } from './turn.ts'
 import { TurnLog } from './turn-log.ts'
@@ -79,6 +79,8 @@ export class Reconciler<World> {
     const rest = () => ({ ms: jittered(options.resyncMs ?? resyncMs, 0.1) })
     const round = async () => {
       this.effectsLost()
+      // An event may have been lost by a defect.
+      for (const source of kind.sources) for (const key of keysIn(source)) this.#queue.add(key, false)
       return rest()
     }
     this.#resync = new Loop({ clock, round, failed: rest })
@@ -130,18 +132,7 @@ export class Reconciler<World> {
   #ask(key: string, urgent: boolean): void {
     this.#queue.add(key, urgent)
     const limit = urgent ? this.#limits.get(key) : undefined
-    if (limit && this.#mustRevoke(key)) limit.interrupt()
-  }
-
-  /** Whether something is to be taken away, which does not wait for the end of the turn that is under way. */
-  #mustRevoke(key: string): boolean {
-    const { kind, clock } = this.#options
-    try {
-      return nextWrites(lookAt(kind, key, clock.wallMs())?.acts ?? []).some(isRevocation)
-    } catch {
-      // The next turn has the same defect, and tells it.
-      return false
-    }
+    if (limit && mustRevoke(this.#options.kind, key, this.#options.clock.wallMs())) limit.interrupt()
   }
 
   #pump(): void {

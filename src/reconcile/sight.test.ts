@@ -81,6 +81,26 @@ describe('Sight', () => {
     expect(seen()).toBe('2')
   })
 
+  test('finds objects by names that answers and the watch give them', () => {
+    const ofData = sight.index(({ owned }) => Object.values((owned.data as object | undefined) ?? {}))
+    const named = (x: string) => ofData(x).map(({ ref }) => ref.name)
+    const made = api.put(map('1'))
+    sight.lay(made)
+    expect([named('1'), named('2')]).toEqual([['a'], []])
+    api.show()
+    sight.lay({ ...made, metadata: { ...made.metadata, resourceVersion: '9' }, data: { x: '2' } })
+    expect([named('1'), named('2')]).toEqual([[], ['a']])
+    clock.advance(120_000)
+    expect([named('1'), named('2')]).toEqual([['a'], []])
+    api.remove({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'n', name: 'a' })
+    api.show()
+    expect(named('1')).toEqual([])
+    const later = sight.index(({ ref }) => [ref.name])
+    api.put(map('3', 'b'))
+    api.show()
+    expect(later('b')).toHaveLength(1)
+  })
+
   test('ignores an answer that comes after the end of its object', () => {
     const made = api.put(map('1'))
     api.show()

@@ -7,7 +7,8 @@ import type { KubeObject } from '../base/domain.ts'
 import { keyOf } from '../kube/cache.ts'
 import type { Change, ChangeListener } from '../kube/picture.ts'
 import type { Reflector } from '../kube/reflector.ts'
-import type { Fact, Seeing } from './types.ts'
+import { SightIndex } from './sight-index.ts'
+import type { Fact, OverlaidWatch } from './types.ts'
 
 /**
  * An answer counts for so long at most: the watch may never show it, such as an object that its selector does not select.
@@ -34,9 +35,10 @@ export interface SightOptions {
   readonly clock: Clock
 }
 
-export class Sight implements Seeing {
+export class Sight implements OverlaidWatch {
   readonly #options: SightOptions
   readonly #laid = new Map<string, Laid>()
+  readonly #indexes: SightIndex[] = []
   /**
    * The versions at which the watch has shown the end of UIDs a moment ago. An older answer may come after that. A newer one,
    * or one of that version, tells that the object only left what the watch selects.
@@ -80,6 +82,17 @@ export class Sight implements Seeing {
     }
   }
 
+  /**
+   * Objects by names that their facts give them, in no order.
+   * @param namesOf pure
+   */
+  index(namesOf: (fact: Fact) => Iterable<string>): (name: string) => Fact[] {
+    const index = new SightIndex(namesOf)
+    this.#indexes.push(index)
+    for (const key of [...this.#options.reflector.values()].map(keyOfFact)) this.#indexed(key)
+    return name => index.get(name, key => this.get(key))
+  }
+
   /** Calls the listener with every change that the watch shows. */
   on(listener: ChangeListener<Fact>): () => void {
     return this.#options.reflector.on(listener)
@@ -112,7 +125,23 @@ export class Sight implements Seeing {
     const ended = this.#ended.get(laid.uid)
     const isEnded = ended !== undefined && nowMs < ended.untilMs && isBefore(laid, ended.resourceVersion)
     if (isEnded || (seen && isOver(laid, seen))) return
+    for (const [known, { untilMs }] of this.#laid) {
+      if (untilMs > nowMs) break
+      this.#forget(known)
+    }
+    // In the order of their ends.
+    this.#laid.delete(key)
     this.#laid.set(key, { ...laid, untilMs: nowMs + layMs })
+    this.#indexed(key)
+  }
+
+  #forget(key: string): void {
+    this.#laid.delete(key)
+    this.#indexed(key)
+  }
+
+  #indexed(key: string): void {
+    for (const index of this.#indexes) index.put(key, [this.#options.reflector.get(key), this.#laid.get(key)?.fact])
   }
 
   #over(key: string, seen: Fact | undefined): Fact | undefined {
@@ -120,7 +149,7 @@ export class Sight implements Seeing {
     if (!laid) return seen
     const isLate = this.#options.clock.monotonicMs() >= laid.untilMs
     if (!isLate && !(seen && isOver(laid, seen))) return laid.fact
-    this.#laid.delete(key)
+    this.#forget(key)
     return seen
   }
 
@@ -129,10 +158,8 @@ export class Sight implements Seeing {
     const endedAt = change.type === 'gone' && change.confirmed ? change.value.resourceVersion : undefined
     if (endedAt !== undefined) this.#end(change.uid, endedAt)
     const laid = this.#laid.get(key)
-    if (!laid) return
-    if (change.type === 'put') {
-      if (isOver(laid, change.value)) this.#laid.delete(key)
-    } else if (change.uid === laid.uid && (endedAt === undefined || isBefore(laid, endedAt))) this.#laid.delete(key)
+    if (laid && isSuperseded(laid, change, endedAt)) this.#laid.delete(key)
+    this.#indexed(key)
   }
 
   #end(uid: string, resourceVersion: string): void {
@@ -151,6 +178,11 @@ const keyOfFact = ({ ref }: Fact): string => keyOf(ref.namespace, ref.name)
 function isOver(laid: Omit<Laid, 'untilMs'>, seen: Fact): boolean {
   const isSame = seen.resourceVersion === laid.resourceVersion
   return isSame ? !laid.deleted || seen.uid !== laid.uid : isNewer(seen.resourceVersion, laid.resourceVersion)
+}
+
+function isSuperseded(laid: Laid, change: Change<Fact>, endedAt: string | undefined): boolean {
+  if (change.type === 'put') return isOver(laid, change.value)
+  return change.uid === laid.uid && (endedAt === undefined || isBefore(laid, endedAt))
 }
 
 /** Whether an answer is from before the end that the watch has shown. A deletion makes a version of its own. */

@@ -178,11 +178,12 @@ export interface Poke {
 }
 
 /** A watch on one kind of object with our own answers laid over it; see `Sight`. */
-export interface Seeing {
+export interface OverlaidWatch {
   readonly apiVersion: string
   readonly kind: string
   /** By `namespace/name`, or by name where there is no namespace. */
   get(key: string): Fact | undefined
+  values(): Iterable<Fact>
   /** Resolves after the first complete list; rejects with the signal's reason when that comes first. */
   whenSynced(signal: AbortSignal): Promise<void>
   /** Calls the listener with every change that the watch shows. @returns a function that removes it */
@@ -197,7 +198,7 @@ export interface Seeing {
 
 /** What is ours of a kind of object. */
 export interface OwnedKind {
-  readonly watch: Pick<Seeing, 'apiVersion' | 'kind'>
+  readonly watch: Pick<OverlaidWatch, 'apiVersion' | 'kind'>
   /** What of each object we own, as its facts have it. A wish must have nothing else. */
   readonly paths: readonly Path[]
   /**
@@ -208,7 +209,7 @@ export interface OwnedKind {
 }
 
 export interface Source extends OwnedKind {
-  readonly watch: Seeing
+  readonly watch: OverlaidWatch
   keysOf(change: Change<Fact>): Iterable<Poke>
 }
 

@@ -5,7 +5,7 @@ import { isAlreadyExists, type KubeClient, KubeError, type MergePatch } from '..
 import type { ObjectRef } from '../kube/kinds.ts'
 import type { CallOptions } from '../kube/requester.ts'
 import { refOf } from './plan.ts'
-import type { Act, Alter, Create, Fact, Remove, Seeing, StatusPatch } from './types.ts'
+import type { Act, Alter, Create, Fact, OverlaidWatch, Remove, StatusPatch } from './types.ts'
 
 export type ReconcileClient = Pick<KubeClient, 'create' | 'get' | 'patch' | 'delete' | 'deleteVersion'>
 
@@ -17,7 +17,7 @@ export type CallOf = (place: string) => CallOptions
 
 export interface WriterOptions {
   readonly kube: ReconcileClient
-  readonly sights: readonly Seeing[]
+  readonly sights: readonly OverlaidWatch[]
   readonly call: CallOf
 }
 
@@ -59,8 +59,9 @@ export class Writer {
       sight.lay({ ...object, metadata: { ...object.metadata, ...metadata } })
       return 'done'
     } catch (error) {
-      if (!isAlreadyExists(error)) throw error
-      await this.#get(refOf(object))
+      // Another conflict passes: the server counts a quota for somebody else at the moment.
+      if (!(error instanceof KubeError) || error.status !== 409) throw error
+      if (isAlreadyExists(error)) await this.#get(refOf(object))
       return 'stale'
     }
   }
@@ -137,7 +138,7 @@ export class Writer {
     return this.#options.call(`${verb}.${kind}`)
   }
 
-  #sightOf({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): Seeing {
+  #sightOf({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): OverlaidWatch {
     const sight = this.#options.sights.find(sight => sight.apiVersion === apiVersion && sight.kind === kind)
     if (!sight) throw new Error(`no watch shows ${apiVersion} ${kind}`)
     return sight

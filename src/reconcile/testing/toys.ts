@@ -37,6 +37,7 @@ export interface ReplicaOptions {
   readonly flavour?: string
   readonly change?: (kind: Kind<ToySights>) => Kind<ToySights>
   readonly room?: number
+  readonly resyncMs?: number
   /** What the watches show. Default: all. */
   readonly selects?: Selects
 }
@@ -50,7 +51,7 @@ export class Toys {
   readonly failpoints: string[] = []
   readonly #reconcilers: Reconciler<ToySights>[] = []
 
-  replica({ flavour = 'a', change = kind => kind, room = 4, selects }: ReplicaOptions = {}) {
+  replica({ flavour = 'a', change = kind => kind, room = 4, resyncMs, selects }: ReplicaOptions = {}) {
     const { clock, api, leases, log } = this
     const sights = Object.fromEntries(
       Object.entries(toyWatches).map(([name, { apiVersion, kind, paths }]) => [
@@ -71,6 +72,7 @@ export class Toys {
         log,
         metrics,
       },
+      ...(resyncMs !== undefined && { resyncMs }),
       failpoint: (name: string) => void this.failpoints.push(name),
     }
     const gadgets = new Reconciler({ kind: change(gadgetKind({ sights, flavour })), ...common })

@@ -5,6 +5,7 @@ import type { Fact, Kind, Verdict } from '../../../src/reconcile/types.ts'
 import { ownerOf, specOf, type ToySights, toyParent, toyWatches } from './toy.ts'
 
 export function colourKind(sights: ToySights): Kind<ToySights> {
+  const ofColour = sights.gadgets.index(fact => [keyOf(fact.ref.namespace, specOf(fact).colour)])
   return {
     name: 'colour',
     parent: toyParent,
@@ -20,7 +21,7 @@ export function colourKind(sights: ToySights): Kind<ToySights> {
       },
     ],
     world: () => sights,
-    desired: desiredOfColour,
+    desired: (key, world) => desiredOfColour(key, world, ofColour(key)),
     report: () => undefined,
   }
 }
@@ -33,12 +34,10 @@ function* coloursOf(change: Change<Fact>) {
   for (const colour of colours) yield { key: keyOf(change.namespace, colour), urgent: isEnd }
 }
 
-function desiredOfColour(key: string, { gadgets, maps }: ToySights): Verdict {
+function desiredOfColour(key: string, { maps }: ToySights, gadgets: readonly Fact[]): Verdict {
   const { namespace, name: colour } = placeOf(key)
   const name = `colour-${colour}`
-  const parents = [...gadgets.values()]
-    .filter(fact => fact.ref.namespace === namespace && !fact.deleting && specOf(fact).colour === colour)
-    .sort((a, b) => (a.uid < b.uid ? -1 : 1))
+  const parents = gadgets.filter(({ deleting }) => !deleting).sort((a, b) => (a.uid < b.uid ? -1 : 1))
   const standing = [maps.get(keyOf(namespace, name)) ?? []].flat()
   if (parents.length === 0 && standing.length === 0) return { do: 'leave' }
   const metadata = { name, namespace, ownerReferences: parents.map(ownerOf) }
