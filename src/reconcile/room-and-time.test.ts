@@ -74,6 +74,8 @@ describe('Reconciler and time', () => {
       await toys.pass(10)
     }
     expect(toys.phase('ada-0')).toBe('Ready')
+    toys.api.onWrite = () => {}
+    await toys.pass(100)
   })
 
   test('pauses after turns that took too long', async () => {

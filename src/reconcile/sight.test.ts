@@ -139,6 +139,16 @@ describe('Sight', () => {
     expect(seen()).toBe('1')
   })
 
+  test('forgets an answer when a list lacks its object, and takes the next one', () => {
+    const made = api.put(map('1'))
+    api.show()
+    sight.lay({ ...made, metadata: { ...made.metadata, resourceVersion: '9' }, data: { x: '2' } })
+    api.lose(sight, 'n/a')
+    expect([seen(), all()]).toEqual([undefined, []])
+    sight.lay({ ...made, metadata: { ...made.metadata, resourceVersion: '9' }, data: { x: '2' } })
+    expect(seen()).toBe('2')
+  })
+
   test('forgets an answer that the watch never shows', () => {
     sight.lay({ ...map('1'), metadata: { ...map('1').metadata, uid: 'u', resourceVersion: '9' } })
     clock.advance(119_999)

@@ -164,6 +164,21 @@ describe('Reconciler with trouble', () => {
     expect(toys.phase('one')).toBe('Ready')
   })
 
+  test('awaits the end of an object, and makes it again', async () => {
+    toys.replica()
+    toys.put('one')
+    await toys.pass(500)
+    const service = toys.get('Service', 'g-one')!
+    toys.api.put({ ...service, metadata: { ...service.metadata, deletionTimestamp: '2026-11-22T10:00:00Z' } })
+    toys.put('one', { image: 'app:2', members: [] })
+    await toys.pass(2_000)
+    expect([toys.phase('one'), toys.names('RoleBinding')]).toEqual(['Waiting', []])
+    expect(JSON.stringify(toys.get('Deployment', 'g-one')!.spec)).not.toContain('app:2')
+    toys.api.remove(ref('Service', 'g-one'))
+    await toys.pass(1_000)
+    expect([toys.phase('one'), toys.names('Service')]).toEqual(['Ready', ['g-one']])
+  })
+
   test('tells once that a key is gone', async () => {
     const gone: string[] = []
     const change = (kind: Kind<never>): Kind<never> => ({ ...kind, onGone: async key => void gone.push(key) })

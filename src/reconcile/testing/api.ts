@@ -53,6 +53,11 @@ export class FakeApi {
     this.#bySight.get(sight)!.isStalled = true
   }
 
+  /** A list of the watch lacks an object, which is no proof of its end. */
+  lose(sight: Sight, key: string): void {
+    this.#bySight.get(sight)!.lose(key)
+  }
+
   catchUp(sight: Sight): void {
     this.#bySight.get(sight)!.catchUp()
   }
@@ -170,6 +175,14 @@ class FakeWatch {
   catchUp(): void {
     this.isStalled = false
     for (const [type, object] of this.#missed.splice(0)) this.tell(type, object)
+  }
+
+  lose(key: string): void {
+    const value = this.#facts.get(key)
+    if (!value) return
+    this.#facts.delete(key)
+    const { namespace = '', name } = value.ref
+    this.#listeners.notify({ namespace, name, uid: value.uid, value, type: 'gone', confirmed: false })
   }
 
   tell(type: Event['type'], object: KubeObject): void {
