@@ -3,7 +3,7 @@ import type { KubeObject } from '../base/domain.ts'
 import { lastAnnotation } from './facts.ts'
 import { firstStage, nextWrites, plan, wishText } from './plan.ts'
 import { object, owner, parent, parentFact, paths, planned, rights, seen, sharing, wish } from './testing/plans.ts'
-import type { Act } from './types.ts'
+import type { Act, Wanted } from './types.ts'
 
 const short = (act: Act) => [act.act, act.stage, ...(act.act === 'remove' ? [act.why] : [])]
 

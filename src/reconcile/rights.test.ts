@@ -96,9 +96,9 @@ describe('Reconciler and rights', () => {
     const told: unknown[] = []
     const closed = (kind: Kind<never>): Kind<never> => ({
       ...holding(() => (why === undefined ? {} : { onlyRevocations: why }))(kind),
-      report: (key, world, result) => {
+      report: (key, world, result, nowMs) => {
         told.push(result.onlyRevocations)
-        return kind.report(key, world, result)
+        return kind.report(key, world, result, nowMs)
       },
     })
     await give(['ada', 'eve'], closed)
