@@ -194,7 +194,8 @@ export class Turn<World> {
 
   /** The end of a turn that has done what it could. */
   #over(result: 'idle' | 'done'): TurnEnd {
-    if (this.#isHeld) return this.#end('held')
+    const { memory, clock } = this.#options
+    if (this.#isHeld || memory.failure?.holds(statusName, clock.monotonicMs())) return this.#end('held')
     return this.#end(this.#due.names.size > 0 ? 'due' : result)
   }
 
