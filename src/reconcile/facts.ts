@@ -6,7 +6,7 @@ import type { Fact, OwnerReference, ParentKind, Path, Wanted } from './types.ts'
 
 /** The annotation with the last wish of an object that is compared by `covers`: the middle of its three-way patches. */
 export const lastAnnotation = 'skylab/last'
-export const lastPath: Path = ['metadata', 'annotations', lastAnnotation]
+const lastPath: Path = ['metadata', 'annotations', lastAnnotation]
 
 /** @param paths what of the object we own; its last wish always belongs to it */
 export function factOf(object: KubeObject, paths: readonly Path[]): Fact {

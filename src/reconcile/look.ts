@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { asObject } from '../base/json.ts'
 import { canonical, patchTo } from './merge.ts'
-import { isRevocation, nextWrites, plan, refKey, refOfAct, wishText } from './plan.ts'
+import { plan, refKey, refOfAct, wishText } from './plan.ts'
 import type { Act, Hold, Kind, Result, StatusPatch } from './types.ts'
 
 export interface Look {
@@ -17,15 +17,6 @@ export function lookAt<World>(kind: Kind<World>, key: string, nowMs: number): Lo
   const verdict = kind.desired(key, kind.world(), nowMs)
   if (verdict.do === 'leave') return undefined
   return { verdict, acts: plan(verdict, kind), wish: digest(wishText(verdict.objects)) }
-}
-
-/** Whether something is to be taken away now. False if the kind has a defect, which the next turn tells. */
-export function mustRevoke<World>(kind: Kind<World>, key: string, nowMs: number): boolean {
-  try {
-    return nextWrites(lookAt(kind, key, nowMs)?.acts ?? []).some(isRevocation)
-  } catch {
-    return false
-  }
 }
 
 export function resultOf({ acts, verdict }: Look, more: Pick<Result, 'failure' | 'due' | 'contended'>): Result {

@@ -1,9 +1,10 @@
-/** What of a look may be sent now. Pure. */
+/** What of a look may be sent now. Pure, but for the clock. */
+import type { Clock } from '../base/clock.ts'
 import { effectName } from './failure.ts'
-import type { Look } from './look.ts'
+import { type Look, lookAt } from './look.ts'
 import type { Memory } from './memory.ts'
 import { isRevocation, nextWrites, refOfAct } from './plan.ts'
-import type { Act, Effect, OwnedKind } from './types.ts'
+import type { Act, Effect, Kind, OwnedKind } from './types.ts'
 
 /** The next writes: only revocations in a pause, and nothing that failed a moment ago. */
 export function writesNow({ acts, wish, verdict }: Look, memory: Memory, nowMs: number): readonly Act[] {
@@ -14,6 +15,16 @@ export function writesNow({ acts, wish, verdict }: Look, memory: Memory, nowMs: 
     if (isPaused && restricts(act) && nowMs < restrictAtMs) return false
     return isRevocation(act) || (!isPaused && verdict.onlyRevocations === undefined)
   })
+}
+
+/** Whether something may be taken away now. False if the kind has a defect, which the next turn tells. */
+export function mustRevoke<World>(kind: Kind<World>, key: string, memory: Memory, clock: Clock): boolean {
+  try {
+    const look = lookAt(kind, key, clock.wallMs())
+    return look !== undefined && writesNow(look, memory, clock.monotonicMs()).some(isRevocation)
+  } catch {
+    return false
+  }
 }
 
 /** None while nothing may be given. */

@@ -3,7 +3,7 @@ import type { KubeObject } from '../base/domain.ts'
 import type { JsonObject } from '../base/json.ts'
 import { keyOf } from '../kube/cache.ts'
 import type { ObjectRef } from '../kube/kinds.ts'
-import { contentOf, isParent, lastPath, lastWish, objectToCreate } from './facts.ts'
+import { contentOf, isParent, lastWish, objectToCreate } from './facts.ts'
 import { canonical, patchTo, valueAt, withValueAt } from './merge.ts'
 import type { Act, Alter, Fact, Hold, OwnedKind, OwnerReference, ParentKind, Path, Remove, Wanted } from './types.ts'
 
@@ -184,10 +184,9 @@ const mayAdopt = ({ adopts }: Wanted, fact: Fact, { kind }: Parent): boolean =>
  * @throws {Error} with the field
  */
 function checkWish(wish: Wanted, { paths, grants = [], watch }: OwnedKind): void {
-  const owned = [...paths, lastPath]
-  checkOwned(contentOf(objectToCreate(wish)), [], owned, watch.kind)
+  checkOwned(contentOf(wish.object), [], paths, watch.kind)
   for (const path of grants) {
-    if (!owned.some(own => own.every((name, i) => path[i] === name))) throw unowned(path, watch.kind)
+    if (!paths.some(own => own.every((name, i) => path[i] === name))) throw unowned(path, watch.kind)
   }
 }
 

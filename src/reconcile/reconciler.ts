@@ -12,9 +12,9 @@ import type { Leases } from '../leases/leases.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { Breath } from './breath.ts'
 import { TurnLimit } from './limit.ts'
-import { mustRevoke } from './look.ts'
 import { type Memory, newMemory } from './memory.ts'
 import { nextLook } from './next.ts'
+import { mustRevoke } from './permitted.ts'
 import { KeyQueue, type Taken } from './queue.ts'
 import { keysIn } from './replay.ts'
 import type { RivalsOptions } from './rivals.ts'
@@ -131,8 +131,9 @@ export class Reconciler<World> {
 
   #ask(key: string, urgent: boolean): void {
     this.#queue.add(key, urgent)
+    const { kind, clock } = this.#options
     const limit = urgent ? this.#limits.get(key) : undefined
-    if (limit && mustRevoke(this.#options.kind, key, this.#options.clock.wallMs())) limit.interrupt()
+    if (limit && mustRevoke(kind, key, this.#memoryOf(key), clock)) limit.interrupt()
   }
 
   #pump(): void {
