@@ -126,7 +126,7 @@ describe('plan', () => {
 
   test('refuses fields of a wish, or of rights, that no source owns', () => {
     const labelled = { ...object('a'), metadata: { ...object('a').metadata, labels: { x: '1' } } }
-    expect(() => planned([wish(labelled)], [])).toThrow('no source owns metadata.labels of a ConfigMap')
+    expect(() => planned([wish(labelled)], [])).toThrow('no source owns metadata of a ConfigMap')
     expect(() => planned([wish(object('a', { other: 1 }))], [])).toThrow('no source owns other')
     expect(() => planned([wish(object('a'))], [], [['subjects']])).toThrow('no source owns subjects')
     expect(() => planned([wish({ ...object('a'), kind: 'Pod' })], [])).toThrow('no source shows v1 Pod')
