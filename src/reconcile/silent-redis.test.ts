@@ -100,7 +100,8 @@ describe('Reconciler and Redis', () => {
       await toys.pass(20)
       phases.add(toys.phase('one'))
     }
-    expect([tries, [...phases], toys.log.messages]).toEqual([2, [undefined, 'Ready'], []])
+    phases.delete(undefined)
+    expect([tries, [...phases], toys.log.messages]).toEqual([2, ['Ready'], []])
   })
 
   test('makes the objects although the effects hang, and waits for one of them only', async () => {
