@@ -64,7 +64,7 @@ describe('Reconciler and time', () => {
 
   test('looks at what others made, while one person edits parents again and again', async () => {
     const shareOf = (key: string) => /^n\/(\w+)-/.exec(key)?.[1] ?? key
-    toys.replica({ room: 4, change: (kind => ({ ...kind, shareOf })) as never })
+    toys.replica({ room: 4, change: ((kind: AnyKind) => ({ ...kind, shareOf })) as never })
     for (let i = 0; i < 60; i += 1) toys.put(`mallory-${i}`)
     await toys.pass(8_000)
     toys.api.onWrite = () => toys.clock.sleep(20)
