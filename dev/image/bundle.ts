@@ -11,8 +11,11 @@ const checkout = fileURLToPath(new URL('../..', import.meta.url))
 const entries = { main: 'src/main.ts', serve: 'src/run/serve.ts' }
 /** Files that modules read at run time, from the folder beside them. */
 const besideModules = ['src/store/commands', 'src/api/document/page']
-/** Packages in CommonJS load Node's modules by `require`, which ES modules do not have. */
-const require = `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`
+/**
+ * Packages in CommonJS load Node's modules by `require`, which ES modules do not have. esbuild knows of no name that a banner
+ * declares, so there must be no other one: a module of ours could have it too.
+ */
+const require = `const require = globalThis.process.getBuiltinModule('node:module').createRequire(import.meta.url);`
 
 export interface BundleOptions {
   /** The folder for the new `dist`; it must not have one yet. */
