@@ -75,7 +75,7 @@ export function readSuperseded([op, acceptedAt, requestId, traceparent, by]: rea
 }
 
 /** @throws if a kind accepts what only labs may have. Names of users are checked where callers are identified. */
-export function requireOf(kind: string, { name, by }: Pick<Creation, 'name' | 'by'>): void {
+export function requireAcceptable(kind: string, { name, by }: Pick<Creation, 'name' | 'by'>): void {
   if (kind === labKind) return
   if (!isSubjectName(name)) throw new Error(`not a name for a subject: ${JSON.stringify(`${kind}:${name}`)}`)
   // A note does not name the kind: any replica would write a line about the lab of this name.

@@ -10,7 +10,7 @@ import {
   type Deletion,
   type NotAccepted,
   readSuperseded,
-  requireOf,
+  requireAcceptable,
 } from './acceptance.ts'
 import type { Connection, Entry } from './connection.ts'
 import type { Family, Keys } from './keys.ts'
@@ -90,7 +90,7 @@ export class OperationStore<R extends OperationRecord = OperationRecord, C exten
    * replicas seal with a key that is not ours, and could not open our plan.
    */
   async acceptCreate(creation: C): Promise<Accepted | NotAccepted> {
-    requireOf(this.#family.kind, creation)
+    requireAcceptable(this.#family.kind, creation)
     let [answer, detail] = await this.#tryCreate(creation)
     for (let tries = 1; answer === 'reseal' && tries < sealingTries; tries++) {
       this.#sealingKey = String(detail)
@@ -161,7 +161,7 @@ export class OperationStore<R extends OperationRecord = OperationRecord, C exten
 
   /** The one write that begins a deletion; null when there is no such subject, or not the one meant. */
   async acceptDelete(deletion: Deletion): Promise<Accepted | null> {
-    requireOf(this.#family.kind, deletion)
+    requireAcceptable(this.#family.kind, deletion)
     const { name, nonce } = deletion
     const k = this.#keys
     const f = this.#family
