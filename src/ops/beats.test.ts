@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
-import type { Look } from '../store/owners.ts'
+import type { Look } from '../store/look.ts'
 import { Beats } from './beats.ts'
 
 const ttlMs = 10_000

@@ -3,7 +3,8 @@
  * not change for a whole TTL by our clock.
  */
 import type { Clock } from '../base/clock.ts'
-import type { Look, OwnerStore } from '../store/owners.ts'
+import type { Look } from '../store/look.ts'
+import type { OwnerStore } from '../store/owners.ts'
 
 export interface BeatsOptions {
   readonly owners: Pick<OwnerStore, 'free'>

@@ -1,5 +1,4 @@
 /** Joins a replica's access to Redis: the connection, the stores, the bell, and leases. */
-
 import { labKind } from '../base/subject.ts'
 import { catalogueScope } from '../images/catalogue/text.ts'
 import { Leases } from '../leases/leases.ts'

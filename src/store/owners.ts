@@ -7,6 +7,7 @@ import { Fenced } from '../base/errors.ts'
 import { type Claim, EpochAhead, epochAhead, Unreadable } from './claims.ts'
 import type { Connection } from './connection.ts'
 import type { Family, Keys } from './keys.ts'
+import { type Look, type LookAnswer, readLook } from './look.ts'
 import { type Note, noteGraceMs } from './notes.ts'
 import {
   encodeEvents,
@@ -27,25 +28,10 @@ export interface Ownership {
   readonly token: string
 }
 
-export interface Look {
-  /** Redis' clock */
-  readonly nowMs: number
-  /** True if `owned` has all; otherwise it has only those whose lease has ended by Redis' clock. */
-  readonly all: boolean
-  /** Names of subjects whose operation has no owner, oldest op first. */
-  readonly waiting: readonly { readonly name: string; readonly op: number }[]
-  /** Those whose operation is owned. `beat` rises with each extension, and is the lease's end by Redis' clock. */
-  readonly owned: readonly { readonly name: string; readonly beat: number }[]
-  /** Those whose operation is past its deadline. */
-  readonly overdue: readonly string[]
-}
-
 export type Outcome = 'running' | 'failed' | 'gone'
 
 /** The end of an operation for the audit log. `by`: the operation's origin; '' without an audit log. */
 export type EndNote = Pick<Note, 'kind' | 'result' | 'by'>
-
-type LookAnswer = [now: string, held: string, waiting: string[], owned: string[], overdue: string[]]
 
 export interface OwnerStoreOptions<R extends OperationRecord, F extends OperationFields> {
   readonly connection: Connection
@@ -107,17 +93,9 @@ export class OwnerStore<R extends OperationRecord = OperationRecord, F extends O
     if (answer[0] === 'comparing') return this.#comparing()
     this.#opens = answer[0] !== 'sealed'
     if (!this.#opens) return null
-    const [now, held, waiting, owned, overdue] = answer as LookAnswer
-    this.#watchHold(held)
-    const scored = (flat: string[]) =>
-      Array.from({ length: flat.length / 2 }, (_, i) => ({ name: flat[2 * i]!, score: Number(flat[2 * i + 1]) }))
-    return {
-      nowMs: Number(now),
-      all,
-      waiting: scored(waiting).map(({ name, score }) => ({ name, op: score })),
-      owned: scored(owned).map(({ name, score }) => ({ name, beat: score })),
-      overdue,
-    }
+    const found = answer as LookAnswer
+    this.#watchHold(found[1])
+    return readLook(found, all)
   }
 
   /**
@@ -190,25 +168,12 @@ export class OwnerStore<R extends OperationRecord = OperationRecord, F extends O
     const f = this.#family
     const { name, op, token } = by
     const { kind, result, by: askedBy } = note
-    await this.#fenced(
-      'finish-operation',
-      [
-        f.record(name),
-        f.events(name),
-        f.waiting,
-        f.owned,
-        f.deadlines,
-        f.lease(name),
-        f.tombstone(name),
-        k.bell,
-        f.index,
-        k.provisioned,
-        k.audit,
-      ],
-      [f.kind, name, op, token, seq, encodeEvents(events), outcome, this.#encode(fields), this.#tombstoneMs].concat([
-        ...[kind, result, askedBy, noteGraceMs],
-      ]),
-    )
+    const sets = [f.waiting, f.owned, f.deadlines]
+    const keys = [f.record(name), f.events(name), ...sets, f.lease(name), f.tombstone(name), k.bell, f.index]
+    const writer = [f.kind, name, op, token]
+    const written = [seq, encodeEvents(events), outcome, this.#encode(fields), this.#tombstoneMs]
+    const noted = [kind, result, askedBy, noteGraceMs]
+    await this.#fenced('finish-operation', [...keys, k.provisioned, k.audit], [...writer, ...written, ...noted])
   }
 
   /** Releases a lease whose claim failed, or may have failed. */

@@ -153,21 +153,8 @@ export const labForm: RecordForm<LabRecord, LabFields> = {
 
 /** Fields that scripts alone write: they identify the operation and its owner, and decide what may be written. */
 const guarded = new Set([
-  ...[
-    'op',
-    'kind',
-    'status',
-    'active',
-    'nonce',
-    'token',
-    'claims',
-    'seq',
-    'acceptedAt',
-    'deadline',
-    'failedAt',
-    'epoch',
-  ],
-  ...['plan', 'endedBy', 'requestId', 'traceparent', 'by', 'provisions'],
+  ...'op kind status active nonce token claims seq acceptedAt deadline failedAt epoch'.split(' '),
+  ...'plan endedBy requestId traceparent by provisions'.split(' '),
 ])
 
 /**
