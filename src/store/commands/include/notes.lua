@@ -1,7 +1,7 @@
--- note(audit, op, kind, result, by, after_ms): leaves a note of a line for the audit log, of labs only: `kind` is that of the
--- operation, and no kind of subjects is named; after `after_ms` other replicas
--- may write the line. Leaves nothing if `by` is empty. All notes expire a week after the last one, since a release without
--- an audit log never removes them. Needs `time`.
+-- note(audit, op, kind, result, by, after_ms): leaves a note of a line for the audit log. After `after_ms` other replicas may
+-- write the line. `kind` is that of the operation. A note names no kind of subjects, so only operations on labs leave one.
+-- Leaves nothing if `by` is empty. All notes expire a week after the last one, since a release without an audit log never
+-- removes them. Needs `time`.
 local function note(audit, op, kind, result, by, after_ms)
   if not by or by == '' then
     return
