@@ -231,6 +231,9 @@ attack(
       })
       await fleet.ready()
       await labsBeside(fleet, 1)
+      const heard = Math.max(...world.journal.map(({ epoch }) => epoch))
+      await made(toys)
+      expect(Number(await redis.get(toys.family.lastEpoch)), 'the epoch of a new owner').toBeGreaterThan(heard)
       // A toy that is made anew makes way first. Its op and its epochs are above all earlier ones.
       const before = new Map(world.names.map(name => [name, world.home(name)!.op]))
       for (const toy of [...standing, ...struck.map(each => each.toy)]) {

@@ -66,7 +66,7 @@ export const controls: readonly Control[] = [
     ],
   },
   {
-    // Redis alone remembers this number.
+    // Redis alone remembers this number. Those of claims, the epochs, are drawn in the same way.
     name: 'counter',
     attacks: [
       { name: 'T7 Redis emptied under operations in progress', expected: /I6/ },
