@@ -92,6 +92,19 @@ describe('Reconciler with a rival', () => {
     expect(toys.written().length / 5).toBeLessThan(60)
   })
 
+  test('agree that all is well when the rival is gone, and rest', async () => {
+    for (let i = 0; i < 3; i += 1) toys.replica({ flavour: 'a' })
+    const rival = toys.replica({ flavour: otherObjects })
+    for (let i = 0; i < 5; i += 1) toys.put(`g${i}`)
+    await toys.pass(60_000)
+    await Promise.all([rival.gadgets.stop(), rival.colours.stop()])
+    for (let i = 0; i < 5; i += 1) toys.api.remove({ ...service, kind: 'ConfigMap', name: `g-g${i}` })
+    await toys.pass(180_000)
+    toys.written()
+    await toys.pass(360_000)
+    expect([toys.written(), [0, 1, 2, 3, 4].map(i => toys.phase(`g${i}`))]).toEqual([[], Array(5).fill('Ready')])
+  })
+
   test('does not take edits of the parent for another writer’s', async () => {
     for (let i = 0; i < 3; i += 1) toys.replica()
     toys.put('one')

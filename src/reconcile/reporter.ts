@@ -70,10 +70,10 @@ export class Reporter<World> {
   }
 
   /** Others replace our status again and again, and it is not yet said that there is a rival. */
-  #isDoubtful({ wish }: Look, { text, patch }: StatusChange): boolean {
+  #isDoubtful({ wish }: Look, { text }: StatusChange): boolean {
     const { memory, clock } = this.#options
     const nowMs = clock.monotonicMs()
-    return memory.statusPace.found(text, patch.of.resourceVersion, nowMs) && !memory.rivals.isContended(wish, nowMs)
+    return memory.statusPace.found(text, nowMs) && !memory.rivals.isContended(wish, nowMs)
   }
 
   /** The words of what failed a moment ago, while it waits to be tried again. */
@@ -82,9 +82,20 @@ export class Reporter<World> {
     return isHeld(look, memory, clock.monotonicMs()) ? memory.failure?.words : undefined
   }
 
+  /**
+   * Who only suspects a rival leaves both statuses as they are. Else replicas that ceased to know of it at different times would
+   * contradict each other, and by that go on to suspect it for ever.
+   */
   #changeFor(look: Look): StatusChange | undefined {
-    const { kind, key, memory, clock, due } = this.#options
-    const contended = memory.rivals.isContended(look.wish, clock.monotonicMs())
+    const { memory, clock } = this.#options
+    const nowMs = clock.monotonicMs()
+    const change = this.#changeIf(look, memory.rivals.isContended(look.wish, nowMs))
+    const isLeft = memory.rivals.isSuspected(look.wish, nowMs) && !this.#changeIf(look, false)
+    return isLeft ? undefined : change
+  }
+
+  #changeIf(look: Look, contended: boolean): StatusChange | undefined {
+    const { kind, key, clock, due } = this.#options
     const result = resultOf(look, { failure: this.#words(look), due: [...due], contended })
     return statusChange(kind, key, result, clock.wallMs())
   }

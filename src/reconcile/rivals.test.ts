@@ -68,8 +68,9 @@ describe('Rivals', () => {
     expect(rivals.isContended('wish', 1)).toBe(false)
     rivals.suspect('wish', 0)
     expect([rivals.isContended('wish', 1), rivals.isPaused('wish', 1)]).toEqual([true, false])
+    expect([rivals.isSuspected('wish', 1), rivals.leftMs(1)]).toEqual([true, 119_999])
     rivals.found('wish', 'changed', 2)
-    expect(rivals.isPaused('wish', 3)).toBe(true)
+    expect([rivals.isPaused('wish', 3), rivals.isSuspected('wish', 3)]).toEqual([true, false])
   })
 
   test('do not pause for rare changes', () => {

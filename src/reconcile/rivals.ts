@@ -26,6 +26,8 @@ export class Rivals {
   #owesAnswer = false
   /** When the rival has been silent for long enough. */
   #calmAtMs = Number.NEGATIVE_INFINITY
+  /** Until then others may know of a rival that we do not see. */
+  #suspectedUntilMs = Number.NEGATIVE_INFINITY
 
   constructor(options: RivalsOptions = rivalsDefaults) {
     this.#options = options
@@ -40,6 +42,7 @@ export class Rivals {
     this.#owesAnswer = false
     this.#pausedUntilMs = Number.NEGATIVE_INFINITY
     this.#calmAtMs = Number.NEGATIVE_INFINITY
+    this.#suspectedUntilMs = Number.NEGATIVE_INFINITY
   }
 
   /**
@@ -57,7 +60,7 @@ export class Rivals {
     this.#lastSeen = seen
     this.#foundMs = [...this.#foundMs.filter(ms => ms > nowMs - this.#options.withinMs), nowMs]
     // A rival that was known is back.
-    if (this.#foundMs.length < this.#options.times && nowMs >= this.#calmAtMs) return
+    if (this.#foundMs.length < this.#options.times && nowMs >= this.#endMs) return
     this.#calmAtMs = nowMs + this.#knownMs
     if (!this.#owesAnswer) this.#pausedUntilMs = nowMs + this.#options.pauseMs
     this.#owesAnswer = !this.#owesAnswer
@@ -72,7 +75,7 @@ export class Rivals {
 
   /** Others replace our status again and again: one of us may have given way to a rival. */
   suspect(wish: string, nowMs: number): void {
-    if (wish === this.#wish) this.#calmAtMs = Math.max(this.#calmAtMs, nowMs + this.#knownMs)
+    if (wish === this.#wish) this.#suspectedUntilMs = nowMs + this.#knownMs
   }
 
   /** Longer than two pauses, in which each of two rivals tries once. */
@@ -85,14 +88,23 @@ export class Rivals {
     return wish === this.#wish && nowMs < this.#pausedUntilMs
   }
 
-  /** Whether there is a rival: from the first pause until it has done nothing for twice `withinMs`. */
+  /** Whether there is a rival, or is suspected: from the first pause until it has done nothing for twice `withinMs`. */
   isContended(wish: string, nowMs: number): boolean {
-    return wish === this.#wish && nowMs < this.#calmAtMs
+    return wish === this.#wish && nowMs < this.#endMs
+  }
+
+  /** Whether a rival is only suspected. Those who know of it tell when it is gone. */
+  isSuspected(wish: string, nowMs: number): boolean {
+    return this.isContended(wish, nowMs) && nowMs >= this.#calmAtMs
   }
 
   /** Milliseconds until the end of the pause, or then until there is no rival; 0 without one. */
   leftMs(nowMs: number): number {
-    const endMs = nowMs < this.#pausedUntilMs ? this.#pausedUntilMs : this.#calmAtMs
+    const endMs = nowMs < this.#pausedUntilMs ? this.#pausedUntilMs : this.#endMs
     return Math.max(0, endMs - nowMs)
+  }
+
+  get #endMs(): number {
+    return Math.max(this.#calmAtMs, this.#suspectedUntilMs)
   }
 }

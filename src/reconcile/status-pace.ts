@@ -16,7 +16,8 @@ export class StatusPace {
   readonly #options: PaceOptions
   #text: string | undefined
   #replacedMs: number[] = []
-  #lastSeen: string | undefined
+  /** The status has been as it was written since then. */
+  #stands = false
   #writtenMs = Number.NEGATIVE_INFINITY
 
   constructor(options: PaceOptions) {
@@ -28,19 +29,18 @@ export class StatusPace {
     if (text !== this.#text) {
       this.#text = text
       this.#replacedMs = []
-      this.#lastSeen = undefined
     }
+    this.#stands = true
     this.#writtenMs = nowMs
   }
 
   /**
-   * The status differs from this text. Counts if it was written so before.
-   * @param seen the version of the status: the same one counts once
+   * The status differs from this text. Counts once each time that it was written so.
    * @returns whether others have replaced it several times, and just now
    */
-  found(text: string, seen: string, nowMs: number): boolean {
-    if (text !== this.#text || seen === this.#lastSeen) return false
-    this.#lastSeen = seen
+  found(text: string, nowMs: number): boolean {
+    if (text !== this.#text || !this.#stands) return false
+    this.#stands = false
     this.#replacedMs = [...this.#replacedMs.filter(ms => ms > nowMs - this.#options.withinMs), nowMs]
     return this.#replacedMs.length >= doubtful
   }
