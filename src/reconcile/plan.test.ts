@@ -145,8 +145,8 @@ describe('plan', () => {
 
   test.each<[string, object[]]>([
     ['without owners', []],
-    ['with another kind of owner', [{ apiVersion: 'toy/v1', kind: 'Other', name: 'p', uid: 'p1' }]],
-    ['with an owner of another group', [{ apiVersion: 'other/v1', kind: 'Gadget', name: 'p', uid: 'p1' }]],
+    ['with another kind of owner', [{ apiVersion: 'sample/v1', kind: 'Other', name: 'p', uid: 'p1' }]],
+    ['with an owner of another group', [{ apiVersion: 'other/v1', kind: 'Sample', name: 'p', uid: 'p1' }]],
     ['of another parent', [{ ...owner('q1'), name: 'q' }]],
   ])('never touches an object %s', (_what, owners) => {
     const fact = seen(object('a', { data: { x: '1' } }, owners))
@@ -163,7 +163,7 @@ describe('plan', () => {
   })
 
   test('knows its objects when the version of the parents changes', () => {
-    const fact = seen(object('a', {}, [{ ...owner('p1'), apiVersion: 'toy/v2' }]))
+    const fact = seen(object('a', {}, [{ ...owner('p1'), apiVersion: 'sample/v2' }]))
     expect(planned([wish(object('a'))], [fact]).map(short)).toEqual([['change', 1]])
   })
 
@@ -189,7 +189,7 @@ describe('plan', () => {
   })
 
   test('refuses a wish without a parent, a wish of one name twice, and a Secret with its wish in an annotation', () => {
-    expect(() => planned([wish(object('a', {}, []))], [])).toThrow('has no Gadget as its owner')
+    expect(() => planned([wish(object('a', {}, []))], [])).toThrow('has no Sample as its owner')
     expect(() => planned([wish(object('a')), wish(object('a'))], [])).toThrow('is wanted twice')
     const secret = wish({ ...object('a'), kind: 'Secret' }, { compare: 'covers' })
     const sources = [{ watch: { apiVersion: 'v1', kind: 'Secret' }, paths }]

@@ -1,122 +1,122 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { Toys } from './testing/toys.ts'
+import { Samples } from './testing/samples.ts'
 import type { Kind } from './types.ts'
 
-let toys: Toys
+let samples: Samples
 beforeEach(() => {
-  toys = new Toys()
+  samples = new Samples()
 })
-afterEach(() => toys.stop())
+afterEach(() => samples.stop())
 
 const ref = (kind: string, name: string, apiVersion = 'v1') => ({ apiVersion, kind, namespace: 'n', name })
 
 describe('Reconciler', () => {
   test('makes the objects of a new parent by stages, and then its status', async () => {
-    toys.replica()
-    toys.put('one')
-    await toys.pass(500)
-    expect(toys.written().filter(write => !write.includes('ConfigMap'))).toEqual([
-      'create Service g-one',
-      'create Deployment g-one',
-      'create RoleBinding g-one',
-      'status Gadget one',
+    samples.replica()
+    samples.put('one')
+    await samples.pass(500)
+    expect(samples.written().filter(write => !write.includes('ConfigMap'))).toEqual([
+      'create Service s-one',
+      'create Deployment s-one',
+      'create RoleBinding s-one',
+      'status Sample one',
     ])
-    expect([toys.phase('one'), toys.names('ConfigMap')]).toEqual(['Ready', ['colour-red']])
-    expect(toys.log.messages).toEqual([])
+    expect([samples.phase('one'), samples.names('ConfigMap')]).toEqual(['Ready', ['colour-red']])
+    expect(samples.log.messages).toEqual([])
   })
 
   test('writes nothing and asks for no lease at rest', async () => {
-    const { gadgets } = toys.replica()
-    toys.put('one')
-    await toys.pass(500)
-    toys.written()
-    const { asked } = toys.leases
-    gadgets.poke('n/one', true)
-    await toys.pass(60_000)
-    expect([toys.written(), toys.leases.asked - asked]).toEqual([[], 0])
+    const { reconciler } = samples.replica()
+    samples.put('one')
+    await samples.pass(500)
+    samples.written()
+    const { asked } = samples.leases
+    reconciler.poke('n/one', true)
+    await samples.pass(60_000)
+    expect([samples.written(), samples.leases.asked - asked]).toEqual([[], 0])
   })
 
   test('shares the work among replicas: nothing is written twice', async () => {
-    for (let i = 0; i < 3; i += 1) toys.replica()
-    for (let i = 0; i < 20; i += 1) toys.put(`g${i}`)
-    await toys.pass(5_000)
-    const writes = toys.written().filter(write => write.startsWith('create '))
+    for (let i = 0; i < 3; i += 1) samples.replica()
+    for (let i = 0; i < 20; i += 1) samples.put(`s${i}`)
+    await samples.pass(5_000)
+    const writes = samples.written().filter(write => write.startsWith('create '))
     expect(new Set(writes).size).toBe(writes.length)
-    expect(toys.names('RoleBinding')).toHaveLength(20)
+    expect(samples.names('RoleBinding')).toHaveLength(20)
   })
 
   test('takes rights away before anything else, and passes a queue of creations', async () => {
-    toys.replica({ room: 2 })
-    toys.put('old', { members: ['ada', 'eve'] })
-    await toys.pass(500)
-    toys.api.onWrite = () => toys.clock.sleep(10)
-    for (let i = 0; i < 100; i += 1) toys.put(`g${i}`)
-    await toys.pass(30)
-    toys.written()
-    toys.put('old', { members: ['ada', 'bob'], image: 'app:2' })
-    await toys.pass(500)
-    const writes = toys.written()
-    const revoked = writes.indexOf('patch RoleBinding g-old')
+    samples.replica({ room: 2 })
+    samples.put('old', { members: ['ada', 'eve'] })
+    await samples.pass(500)
+    samples.api.onWrite = () => samples.clock.sleep(10)
+    for (let i = 0; i < 100; i += 1) samples.put(`s${i}`)
+    await samples.pass(30)
+    samples.written()
+    samples.put('old', { members: ['ada', 'bob'], image: 'app:2' })
+    await samples.pass(500)
+    const writes = samples.written()
+    const revoked = writes.indexOf('patch RoleBinding s-old')
     expect(revoked).toBeLessThan(20)
-    expect(revoked).toBeLessThan(writes.indexOf('patch Deployment g-old'))
-    expect(writes.lastIndexOf('patch RoleBinding g-old')).toBeGreaterThan(writes.indexOf('patch Deployment g-old'))
-    toys.api.onWrite = () => {}
-    await toys.pass(100)
+    expect(revoked).toBeLessThan(writes.indexOf('patch Deployment s-old'))
+    expect(writes.lastIndexOf('patch RoleBinding s-old')).toBeGreaterThan(writes.indexOf('patch Deployment s-old'))
+    samples.api.onWrite = () => {}
+    await samples.pass(100)
   })
 
   test('corrects what others change, make or remove', async () => {
-    toys.replica()
-    toys.put('one')
-    await toys.pass(500)
-    const service = toys.get('Service', 'g-one')!
-    toys.api.put({ ...service, spec: { ...(service.spec as object), selector: { app: 'other' } } })
-    toys.api.remove(ref('Deployment', 'g-one', 'apps/v1'))
-    await toys.pass(500)
-    expect(toys.get('Service', 'g-one')!.spec).toMatchObject({ selector: { app: 'g-one' } })
-    expect(toys.names('Deployment')).toEqual(['g-one'])
+    samples.replica()
+    samples.put('one')
+    await samples.pass(500)
+    const service = samples.get('Service', 's-one')!
+    samples.api.put({ ...service, spec: { ...(service.spec as object), selector: { app: 'other' } } })
+    samples.api.remove(ref('Deployment', 's-one', 'apps/v1'))
+    await samples.pass(500)
+    expect(samples.get('Service', 's-one')!.spec).toMatchObject({ selector: { app: 's-one' } })
+    expect(samples.names('Deployment')).toEqual(['s-one'])
   })
 
   test('never adopts an object, and gives no right beside it', async () => {
-    toys.replica()
-    const foreign = toys.api.put({
+    samples.replica()
+    const foreign = samples.api.put({
       apiVersion: 'apps/v1',
       kind: 'Deployment',
-      metadata: { name: 'g-one', namespace: 'n' },
+      metadata: { name: 's-one', namespace: 'n' },
     })
-    toys.put('one')
-    await toys.pass(500)
-    expect(toys.get('Deployment', 'g-one')).toBe(foreign)
-    expect([toys.phase('one'), toys.names('RoleBinding')]).toEqual(['Conflict', []])
-    toys.api.remove(ref('Deployment', 'g-one', 'apps/v1'))
-    await toys.pass(500)
-    expect([toys.phase('one'), toys.names('RoleBinding')]).toEqual(['Ready', ['g-one']])
+    samples.put('one')
+    await samples.pass(500)
+    expect(samples.get('Deployment', 's-one')).toBe(foreign)
+    expect([samples.phase('one'), samples.names('RoleBinding')]).toEqual(['Conflict', []])
+    samples.api.remove(ref('Deployment', 's-one', 'apps/v1'))
+    await samples.pass(500)
+    expect([samples.phase('one'), samples.names('RoleBinding')]).toEqual(['Ready', ['s-one']])
   })
 
   test('takes its own object for its own when the answer to its creation was lost', async () => {
-    toys.replica()
-    toys.api.live = false
-    toys.put('one')
-    toys.api.show()
+    samples.replica()
+    samples.api.live = false
+    samples.put('one')
+    samples.api.show()
     let lost = 0
-    toys.api.onWrite = (verb, { kind }, body) => {
+    samples.api.onWrite = (verb, { kind }, body) => {
       if (verb !== 'create' || kind !== 'Service' || lost > 0) return
       lost += 1
-      toys.api.put(body as never)
+      samples.api.put(body as never)
     }
-    await toys.pass(500)
-    expect([lost, toys.names('RoleBinding')]).toEqual([1, ['g-one']])
+    await samples.pass(500)
+    expect([lost, samples.names('RoleBinding')]).toEqual([1, ['s-one']])
   })
 
   test('reads again what has changed under its hands', async () => {
-    const { sights } = toys.replica()
-    toys.put('one')
-    await toys.pass(500)
-    toys.api.stall(sights.deployments)
-    const { metadata, ...deployment } = toys.get('Deployment', 'g-one')!
-    toys.api.put({ ...deployment, metadata: { ...metadata, labels: { theirs: 'x' } } })
-    toys.put('one', { image: 'app:2' })
-    await toys.pass(500)
-    const after = toys.get('Deployment', 'g-one')!
+    const { sights } = samples.replica()
+    samples.put('one')
+    await samples.pass(500)
+    samples.api.stall(sights.deployments)
+    const { metadata, ...deployment } = samples.get('Deployment', 's-one')!
+    samples.api.put({ ...deployment, metadata: { ...metadata, labels: { theirs: 'x' } } })
+    samples.put('one', { image: 'app:2' })
+    await samples.pass(500)
+    const after = samples.get('Deployment', 's-one')!
     expect([JSON.stringify(after.spec).includes('app:2'), after.metadata.labels]).toEqual([true, { theirs: 'x' }])
   })
 
@@ -132,40 +132,40 @@ describe('Reconciler', () => {
         },
       })),
     })
-    toys.replica({ change: broken as never, resyncMs: 10_000 })
-    toys.put('one')
-    await toys.pass(1_000)
-    expect(toys.phase('one')).toBeUndefined()
+    samples.replica({ change: broken as never, resyncMs: 10_000 })
+    samples.put('one')
+    await samples.pass(1_000)
+    expect(samples.phase('one')).toBeUndefined()
     isBroken = false
-    await toys.pass(11_000)
-    expect(toys.phase('one')).toBe('Ready')
+    await samples.pass(11_000)
+    expect(samples.phase('one')).toBe('Ready')
   })
 
   test('removes what a former parent of the name has left', async () => {
-    toys.replica()
-    toys.put('one')
-    await toys.pass(500)
-    const { uid } = toys.get('RoleBinding', 'g-one')!.metadata
-    toys.api.remove(ref('Gadget', 'one', 'toy.skylab.dev/v1'))
-    await toys.pass(100)
-    toys.put('one', { members: ['bob'] })
-    await toys.pass(1000)
-    expect(toys.get('RoleBinding', 'g-one')!.metadata.uid).not.toBe(uid)
-    expect(toys.phase('one')).toBe('Ready')
+    samples.replica()
+    samples.put('one')
+    await samples.pass(500)
+    const { uid } = samples.get('RoleBinding', 's-one')!.metadata
+    samples.api.remove(ref('Sample', 'one', 'sample.skylab.dev/v1'))
+    await samples.pass(100)
+    samples.put('one', { members: ['bob'] })
+    await samples.pass(1000)
+    expect(samples.get('RoleBinding', 's-one')!.metadata.uid).not.toBe(uid)
+    expect(samples.phase('one')).toBe('Ready')
   })
 
   test('counts all parents as owners of a shared object, and removes it after the last', async () => {
-    toys.replica()
-    toys.put('one')
-    toys.put('two')
-    await toys.pass(500)
-    const owners = () => toys.get('ConfigMap', 'colour-red')?.metadata.ownerReferences?.map(({ name }) => name)
+    samples.replica()
+    samples.put('one')
+    samples.put('two')
+    await samples.pass(500)
+    const owners = () => samples.get('ConfigMap', 'colour-red')?.metadata.ownerReferences?.map(({ name }) => name)
     expect(owners()?.toSorted()).toEqual(['one', 'two'])
-    toys.put('one', { colour: 'blue' })
-    await toys.pass(500)
+    samples.put('one', { colour: 'blue' })
+    await samples.pass(500)
     expect(owners()).toEqual(['two'])
-    toys.put('two', { colour: 'blue' })
-    await toys.pass(500)
-    expect(toys.names('ConfigMap')).toEqual(['colour-blue'])
+    samples.put('two', { colour: 'blue' })
+    await samples.pass(500)
+    expect(samples.names('ConfigMap')).toEqual(['colour-blue'])
   })
 })

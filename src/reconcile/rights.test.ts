@@ -1,15 +1,15 @@
 /** Whoever holds a right, or is held by a restriction, against its end. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { Toys } from './testing/toys.ts'
+import { Samples } from './testing/samples.ts'
 import type { Hold, Kind } from './types.ts'
 
-let toys: Toys
+let samples: Samples
 beforeEach(() => {
-  toys = new Toys()
+  samples = new Samples()
 })
-afterEach(() => toys.stop())
+afterEach(() => samples.stop())
 
-const binding = () => toys.get('RoleBinding', 'g-one')
+const binding = () => samples.get('RoleBinding', 's-one')
 const subjects = () => JSON.stringify(binding()?.subjects ?? [])
 
 /** The kind with other verdicts. */
@@ -24,21 +24,21 @@ const holding =
   })
 
 async function give(members: readonly string[], change = (kind: Kind<never>) => kind): Promise<void> {
-  toys.replica({ change: change as never })
-  toys.put('one', { members })
-  await toys.pass(1_000)
+  samples.replica({ change: change as never })
+  samples.put('one', { members })
+  await samples.pass(1_000)
   expect(binding()?.subjects).toHaveLength(members.length)
-  toys.written()
+  samples.written()
 }
 
 /** Somebody writes the RoleBinding before each write of it. */
 function writeBefore(): { times: number } {
   const writes = { times: 0 }
-  toys.api.onWrite = (_verb, { kind }) => {
+  samples.api.onWrite = (_verb, { kind }) => {
     const before = binding()
     if (kind !== 'RoleBinding' || !before || writes.times > 300) return
     writes.times += 1
-    toys.api.put({ ...before, metadata: { ...before.metadata, labels: { times: String(writes.times) } } })
+    samples.api.put({ ...before, metadata: { ...before.metadata, labels: { times: String(writes.times) } } })
   }
   return writes
 }
@@ -49,12 +49,12 @@ describe('Reconciler and rights', () => {
     async members => {
       await give(['ada', 'eve'])
       const writes = writeBefore()
-      toys.put('one', { members })
-      await toys.pass(1_000)
+      samples.put('one', { members })
+      await samples.pass(1_000)
       expect([subjects().includes('eve'), writes.times < 20]).toEqual([false, true])
-      toys.api.onWrite = () => {}
-      await toys.pass(60_000)
-      expect([toys.phase('one'), subjects().includes('ada')]).toEqual(['Ready', members.length > 0])
+      samples.api.onWrite = () => {}
+      await samples.pass(60_000)
+      expect([samples.phase('one'), subjects().includes('ada')]).toEqual(['Ready', members.length > 0])
     },
   )
 
@@ -62,33 +62,33 @@ describe('Reconciler and rights', () => {
     await give(['ada'])
     const mine = { apiVersion: 'v1', kind: 'ConfigMap', name: 'mine', uid: 'x' }
     const { metadata } = binding()!
-    toys.api.put({ ...binding()!, metadata: { ...metadata, ownerReferences: [...metadata.ownerReferences!, mine] } })
-    await toys.pass(500)
-    expect(binding()!.metadata.ownerReferences?.map(({ kind }) => kind)).toEqual(['Gadget'])
+    samples.api.put({ ...binding()!, metadata: { ...metadata, ownerReferences: [...metadata.ownerReferences!, mine] } })
+    await samples.pass(500)
+    expect(binding()!.metadata.ownerReferences?.map(({ kind }) => kind)).toEqual(['Sample'])
   })
 
   test('empties an object of rights before it removes it', async () => {
     await give(['ada'])
-    toys.put('one', { members: [] })
-    await toys.pass(500)
-    const writes = toys.written().filter(write => write.includes('RoleBinding'))
-    expect(writes).toEqual(['patch RoleBinding g-one', 'delete RoleBinding g-one'])
+    samples.put('one', { members: [] })
+    await samples.pass(500)
+    const writes = samples.written().filter(write => write.includes('RoleBinding'))
+    expect(writes).toEqual(['patch RoleBinding s-one', 'delete RoleBinding s-one'])
   })
 
   test('takes rights also from an object whose end a finalizer holds up', async () => {
     await give(['ada'])
     const { metadata } = binding()!
-    toys.api.put({ ...binding()!, metadata: { ...metadata, deletionTimestamp: '2026-11-22T10:00:00Z' } })
-    toys.put('one', { members: [] })
-    await toys.pass(500)
+    samples.api.put({ ...binding()!, metadata: { ...metadata, deletionTimestamp: '2026-11-22T10:00:00Z' } })
+    samples.put('one', { members: [] })
+    await samples.pass(500)
     expect(subjects()).toBe('[]')
   })
 
   test('takes rights from the objects of a parent whose end a finalizer holds up', async () => {
     await give(['ada'])
-    toys.put('one', { members: ['ada'] }, { deletionTimestamp: '2026-11-22T10:00:00Z' })
-    await toys.pass(500)
-    expect(toys.names('RoleBinding')).toEqual([])
+    samples.put('one', { members: ['ada'] }, { deletionTimestamp: '2026-11-22T10:00:00Z' })
+    await samples.pass(500)
+    expect(samples.names('RoleBinding')).toEqual([])
   })
 
   test('only takes away while nothing may be given, and says why', async () => {
@@ -103,10 +103,10 @@ describe('Reconciler and rights', () => {
     })
     await give(['ada', 'eve'], closed)
     why = 'the policy is missing'
-    toys.put('one', { members: ['ada', 'bob'], image: 'app:2' })
-    await toys.pass(1_000)
+    samples.put('one', { members: ['ada', 'bob'], image: 'app:2' })
+    await samples.pass(1_000)
     expect([subjects().includes('eve'), subjects().includes('bob')]).toEqual([false, false])
-    expect(toys.written()).toEqual(['patch RoleBinding g-one', 'status Gadget one'])
+    expect(samples.written()).toEqual(['patch RoleBinding s-one', 'status Sample one'])
     expect(told.at(-1)).toBe('the policy is missing')
   })
 })
@@ -115,33 +115,33 @@ describe('Reconciler and restrictions', () => {
   const restricting = holding(({ objects }) => ({
     objects: objects.map(wish => (wish.object.kind === 'Deployment' ? { ...wish, restricts: true } : wish)),
   }))
-  const remove = () => toys.api.remove({ apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'n', name: 'g-one' })
+  const remove = () => samples.api.remove({ apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'n', name: 's-one' })
 
   test('makes what restricts again within a second, however often it is removed', async () => {
     await give(['ada'], restricting)
     for (let i = 0; i < 10; i += 1) {
       remove()
-      await toys.pass(1_400)
-      expect(toys.names('Deployment')).toEqual(['g-one'])
+      await samples.pass(1_400)
+      expect(samples.names('Deployment')).toEqual(['s-one'])
     }
-    expect(toys.phase('one')).toBe('Contended')
+    expect(samples.phase('one')).toBe('Contended')
   })
 
   test('makes what restricts again at most once a second, however often it is removed', async () => {
     await give(['ada'], restricting)
     for (let i = 0; i < 100; i += 1) {
       remove()
-      await toys.pass(100)
+      await samples.pass(100)
     }
-    expect(toys.written().filter(write => write === 'create Deployment g-one').length).toBeLessThan(3 + 11)
+    expect(samples.written().filter(write => write === 'create Deployment s-one').length).toBeLessThan(3 + 11)
   })
 
   test('corrects what restricts before it gives anything, while another has the lease', async () => {
     await give(['ada'], restricting)
-    toys.leases.held.add('gadget:n/one')
+    samples.leases.held.add('sample:n/one')
     remove()
-    toys.put('one', { members: ['ada', 'bob'] })
-    await toys.pass(1_000)
-    expect([toys.names('Deployment'), subjects().includes('bob')]).toEqual([['g-one'], false])
+    samples.put('one', { members: ['ada', 'bob'] })
+    await samples.pass(1_000)
+    expect([samples.names('Deployment'), subjects().includes('bob')]).toEqual([['s-one'], false])
   })
 })

@@ -1,31 +1,31 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { RetryLater } from '../base/errors.ts'
 import { KubeError } from '../kube/client.ts'
-import { Toys } from './testing/toys.ts'
+import { Samples } from './testing/samples.ts'
 import type { Kind } from './types.ts'
 
-let toys: Toys
+let samples: Samples
 beforeEach(() => {
-  toys = new Toys()
+  samples = new Samples()
 })
-afterEach(() => toys.stop())
+afterEach(() => samples.stop())
 
 const ref = (kind: string, name: string, apiVersion = 'v1') => ({ apiVersion, kind, namespace: 'n', name })
 
 describe('Reconciler with trouble', () => {
   test('goes on without Redis, and tells what waits for it', async () => {
     const effect = { name: 'route', mark: '1', done: 0 }
-    const change = (kind: Kind<never>) => withEffect(kind, effect, toys)
-    toys.replica({ change: change as never })
-    toys.leases.silent = true
-    toys.put('one')
-    await toys.pass(2_000)
-    expect(toys.names('RoleBinding')).toEqual(['g-one'])
-    expect(toys.get('Gadget', 'one')!.status).toMatchObject({ phase: 'Ready', message: 'route waits for Redis' })
-    toys.leases.silent = false
-    await toys.pass(6_500)
+    const change = (kind: Kind<never>) => withEffect(kind, effect, samples)
+    samples.replica({ change: change as never })
+    samples.leases.silent = true
+    samples.put('one')
+    await samples.pass(2_000)
+    expect(samples.names('RoleBinding')).toEqual(['s-one'])
+    expect(samples.get('Sample', 'one')!.status).toMatchObject({ phase: 'Ready', message: 'route waits for Redis' })
+    samples.leases.silent = false
+    await samples.pass(6_500)
     expect(effect.done).toBe(1)
-    expect(toys.get('Gadget', 'one')!.status).toMatchObject({ phase: 'Ready', message: '' })
+    expect(samples.get('Sample', 'one')!.status).toMatchObject({ phase: 'Ready', message: '' })
   })
 
   test('does nothing that needs a lock without Redis, except revocations', async () => {
@@ -33,45 +33,46 @@ describe('Reconciler with trouble', () => {
       ...kind,
       desired: (...args) => ({ ...kind.desired(...args), lock: { name: 'group:g', check: async () => undefined } }),
     })
-    toys.replica({ change: change as never })
-    toys.put('one', { members: ['ada', 'eve'] })
-    await toys.pass(500)
-    toys.leases.silent = true
-    toys.written()
-    toys.put('one', { members: ['ada', 'bob'] })
-    await toys.pass(2_000)
-    expect(JSON.stringify(toys.get('RoleBinding', 'g-one')!.subjects)).not.toMatch(/eve|bob/)
-    expect(toys.get('Gadget', 'one')!.status).toMatchObject({ message: 'group:g waits for Redis' })
-    toys.leases.silent = false
-    await toys.pass(6_500)
-    expect(JSON.stringify(toys.get('RoleBinding', 'g-one')!.subjects)).toContain('bob')
+    samples.replica({ change: change as never })
+    samples.put('one', { members: ['ada', 'eve'] })
+    await samples.pass(500)
+    samples.leases.silent = true
+    samples.written()
+    samples.put('one', { members: ['ada', 'bob'] })
+    await samples.pass(2_000)
+    expect(JSON.stringify(samples.get('RoleBinding', 's-one')!.subjects)).not.toMatch(/eve|bob/)
+    expect(samples.get('Sample', 'one')!.status).toMatchObject({ message: 'group:g waits for Redis' })
+    samples.leases.silent = false
+    await samples.pass(6_500)
+    expect(JSON.stringify(samples.get('RoleBinding', 's-one')!.subjects)).toContain('bob')
   })
 
   test('looks again when it has a lock, and does nothing while another has it', async () => {
     const checks: string[][] = []
     const check = async () => {
-      checks.push(toys.names('Service'))
+      checks.push(samples.names('Service'))
       return undefined
     }
     const change = (kind: Kind<never>): Kind<never> => ({
       ...kind,
       desired: (...args) => {
         const verdict = kind.desired(...args)
-        const isFull = toys.names('Service').length > 0 && !toys.names('Service').includes(`g-${args[0].slice(2)}`)
+        const isFull =
+          samples.names('Service').length > 0 && !samples.names('Service').includes(`s-${args[0].slice(2)}`)
         if (verdict.do === 'leave') return verdict
         return { ...verdict, lock: { name: 'group:g', check }, objects: isFull ? [] : verdict.objects }
       },
     })
-    toys.replica({ change: change as never })
-    toys.leases.held.add('lock-of:group:g')
-    toys.put('one')
-    await toys.pass(2_000)
-    expect([toys.names('Service'), checks]).toEqual([[], []])
+    samples.replica({ change: change as never })
+    samples.leases.held.add('lock-of:group:g')
+    samples.put('one')
+    await samples.pass(2_000)
+    expect([samples.names('Service'), checks]).toEqual([[], []])
     // Its holder has made another one meanwhile.
-    toys.api.put({ apiVersion: 'v1', kind: 'Service', metadata: { name: 'g-two', namespace: 'n' } })
-    toys.leases.held.delete('lock-of:group:g')
-    await toys.pass(2_000)
-    expect([toys.names('Service'), checks]).toEqual([['g-two'], []])
+    samples.api.put({ apiVersion: 'v1', kind: 'Service', metadata: { name: 's-two', namespace: 'n' } })
+    samples.leases.held.delete('lock-of:group:g')
+    await samples.pass(2_000)
+    expect([samples.names('Service'), checks]).toEqual([['s-two'], []])
   })
 
   test('creates nothing for the reason that the check of a lock gives, and asks again later', async () => {
@@ -84,118 +85,118 @@ describe('Reconciler with trouble', () => {
       ...kind,
       desired: (...args) => ({ ...kind.desired(...args), lock: { name: 'group:g', check } }),
     })
-    toys.replica({ change: change as never })
-    toys.put('one')
-    await toys.pass(500)
-    expect([toys.names('Service'), toys.get('Gadget', 'one')!.status]).toMatchObject([
+    samples.replica({ change: change as never })
+    samples.put('one')
+    await samples.pass(500)
+    expect([samples.names('Service'), samples.get('Sample', 'one')!.status]).toMatchObject([
       [],
       { phase: 'Failed', message: 'the group has no more GPUs' },
     ])
-    await toys.pass(10_000)
-    expect([asked, toys.phase('one'), toys.log.messages]).toEqual([4, 'Ready', []])
+    await samples.pass(10_000)
+    expect([asked, samples.phase('one'), samples.log.messages]).toEqual([4, 'Ready', []])
   })
 
   test('waits for another replica’s lease, but not with a revocation', async () => {
-    toys.replica()
-    toys.put('one', { members: ['ada', 'eve'] })
-    await toys.pass(500)
-    toys.leases.held.add('gadget:n/one')
-    toys.written()
-    toys.put('one', { members: ['ada'], image: 'app:2' })
-    await toys.pass(1_000)
-    expect(new Set(toys.written())).toEqual(new Set(['patch RoleBinding g-one']))
-    toys.leases.held.delete('gadget:n/one')
-    await toys.pass(1_000)
-    expect(toys.written()).toContain('patch Deployment g-one')
+    samples.replica()
+    samples.put('one', { members: ['ada', 'eve'] })
+    await samples.pass(500)
+    samples.leases.held.add('sample:n/one')
+    samples.written()
+    samples.put('one', { members: ['ada'], image: 'app:2' })
+    await samples.pass(1_000)
+    expect(new Set(samples.written())).toEqual(new Set(['patch RoleBinding s-one']))
+    samples.leases.held.delete('sample:n/one')
+    await samples.pass(1_000)
+    expect(samples.written()).toContain('patch Deployment s-one')
   })
 
   test('tells why a write was refused, and tries again later', async () => {
-    toys.replica()
+    samples.replica()
     let refused = 0
-    toys.api.onWrite = (_verb, { kind }) => {
+    samples.api.onWrite = (_verb, { kind }) => {
       if (kind !== 'Deployment') return
       refused += 1
       throw new KubeError(403, 'Forbidden', 'exceeded quota')
     }
-    toys.put('one')
-    await toys.pass(1_000)
-    expect(toys.get('Gadget', 'one')!.status).toMatchObject({ phase: 'Failed', message: 'exceeded quota' })
-    await toys.pass(60_000)
+    samples.put('one')
+    await samples.pass(1_000)
+    expect(samples.get('Sample', 'one')!.status).toMatchObject({ phase: 'Failed', message: 'exceeded quota' })
+    await samples.pass(60_000)
     expect(refused).toBeGreaterThan(3)
     expect(refused).toBeLessThan(10)
-    toys.api.onWrite = () => {}
-    await toys.pass(65_000)
-    expect(toys.phase('one')).toBe('Ready')
+    samples.api.onWrite = () => {}
+    await samples.pass(65_000)
+    expect(samples.phase('one')).toBe('Ready')
   })
 
   test('carries out a revocation although the writes of the key fail', async () => {
-    toys.replica()
-    toys.put('one', { members: ['ada', 'eve'] })
-    await toys.pass(500)
-    toys.api.onWrite = (_verb, { kind }) => {
+    samples.replica()
+    samples.put('one', { members: ['ada', 'eve'] })
+    await samples.pass(500)
+    samples.api.onWrite = (_verb, { kind }) => {
       if (kind === 'Deployment') throw new RetryLater('no answer')
     }
-    toys.put('one', { image: 'app:2', members: ['ada', 'eve'] })
-    await toys.pass(30_000)
-    toys.put('one', { image: 'app:2', members: ['ada'] })
-    await toys.pass(500)
-    expect(JSON.stringify(toys.get('RoleBinding', 'g-one')!.subjects)).not.toContain('eve')
+    samples.put('one', { image: 'app:2', members: ['ada', 'eve'] })
+    await samples.pass(30_000)
+    samples.put('one', { image: 'app:2', members: ['ada'] })
+    await samples.pass(500)
+    expect(JSON.stringify(samples.get('RoleBinding', 's-one')!.subjects)).not.toContain('eve')
   })
 
   test('sends nothing after its time, in a process that was stopped', async () => {
-    toys.replica()
-    toys.put('one')
+    samples.replica()
+    samples.put('one')
     let wake = () => {}
     const stopped = new Promise<void>(resolve => {
       wake = resolve
     })
-    toys.api.onWrite = (_verb, { kind }) => (kind === 'Service' ? stopped : undefined)
-    await toys.pass(500)
-    toys.api.onWrite = () => {}
+    samples.api.onWrite = (_verb, { kind }) => (kind === 'Service' ? stopped : undefined)
+    await samples.pass(500)
+    samples.api.onWrite = () => {}
     // No event begins another turn.
-    toys.api.live = false
-    toys.clock.advance(7_000)
+    samples.api.live = false
+    samples.clock.advance(7_000)
     wake()
-    await toys.pass(10)
-    expect(toys.written().filter(write => !/ConfigMap/.test(write))).toEqual(['create Service g-one'])
-    toys.api.live = true
-    toys.api.show()
-    await toys.pass(1_000)
-    expect(toys.phase('one')).toBe('Ready')
+    await samples.pass(10)
+    expect(samples.written().filter(write => !/ConfigMap/.test(write))).toEqual(['create Service s-one'])
+    samples.api.live = true
+    samples.api.show()
+    await samples.pass(1_000)
+    expect(samples.phase('one')).toBe('Ready')
   })
 
   test('awaits the end of an object, and makes it again', async () => {
-    toys.replica()
-    toys.put('one')
-    await toys.pass(500)
-    const service = toys.get('Service', 'g-one')!
-    toys.api.put({ ...service, metadata: { ...service.metadata, deletionTimestamp: '2026-11-22T10:00:00Z' } })
-    toys.put('one', { image: 'app:2', members: [] })
-    await toys.pass(2_000)
-    expect([toys.phase('one'), toys.names('RoleBinding')]).toEqual(['Waiting', []])
-    expect(JSON.stringify(toys.get('Deployment', 'g-one')!.spec)).not.toContain('app:2')
-    toys.api.remove(ref('Service', 'g-one'))
-    await toys.pass(1_000)
-    expect([toys.phase('one'), toys.names('Service')]).toEqual(['Ready', ['g-one']])
+    samples.replica()
+    samples.put('one')
+    await samples.pass(500)
+    const service = samples.get('Service', 's-one')!
+    samples.api.put({ ...service, metadata: { ...service.metadata, deletionTimestamp: '2026-11-22T10:00:00Z' } })
+    samples.put('one', { image: 'app:2', members: [] })
+    await samples.pass(2_000)
+    expect([samples.phase('one'), samples.names('RoleBinding')]).toEqual(['Waiting', []])
+    expect(JSON.stringify(samples.get('Deployment', 's-one')!.spec)).not.toContain('app:2')
+    samples.api.remove(ref('Service', 's-one'))
+    await samples.pass(1_000)
+    expect([samples.phase('one'), samples.names('Service')]).toEqual(['Ready', ['s-one']])
   })
 
   test('tells once that a key is gone', async () => {
     const gone: string[] = []
     const change = (kind: Kind<never>): Kind<never> => ({ ...kind, onGone: async key => void gone.push(key) })
-    toys.replica({ change: change as never })
-    toys.put('one')
-    await toys.pass(500)
-    toys.api.remove(ref('Gadget', 'one', 'toy.skylab.dev/v1'))
-    await toys.pass(1_000)
+    samples.replica({ change: change as never })
+    samples.put('one')
+    await samples.pass(500)
+    samples.api.remove(ref('Sample', 'one', 'sample.skylab.dev/v1'))
+    await samples.pass(1_000)
     expect(gone).toEqual(['n/one'])
   })
 
   test('has failpoints at each write', async () => {
-    toys.replica()
-    toys.put('one')
-    await toys.pass(500)
-    expect(toys.failpoints).toContain('reconcile.gadget.create.RoleBinding.before-send')
-    expect(toys.failpoints).toContain('reconcile.gadget.report.Gadget.before-send')
+    samples.replica()
+    samples.put('one')
+    await samples.pass(500)
+    expect(samples.failpoints).toContain('reconcile.sample.create.RoleBinding.before-send')
+    expect(samples.failpoints).toContain('reconcile.sample.report.Sample.before-send')
   })
 })
 
@@ -203,7 +204,7 @@ describe('Reconciler with trouble', () => {
 function withEffect(
   kind: Kind<never>,
   effect: { name: string; mark: string; done: number },
-  { leases }: Toys,
+  { leases }: Samples,
 ): Kind<never> {
   const apply = async () => {
     if (leases.silent) throw new RetryLater('Redis does not answer')

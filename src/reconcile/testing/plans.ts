@@ -4,7 +4,7 @@ import { factOf } from '../facts.ts'
 import { plan } from '../plan.ts'
 import type { Fact, Path, Wanted } from '../types.ts'
 
-export const parent = { apiVersion: 'toy/v1', kind: 'Gadget' }
+export const parent = { apiVersion: 'sample/v1', kind: 'Sample' }
 export const owner = (uid: string) => ({ ...parent, name: 'p', uid })
 
 export const object = (name: string, more: object = {}, ownerReferences: object[] = [owner('p1')]): KubeObject =>

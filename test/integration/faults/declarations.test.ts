@@ -1,5 +1,5 @@
 /**
- * Attacks on what custom resources declare, by a toy: N2 (queues and a silent Redis delay no revocation), N4 (writers
+ * Attacks on what custom resources declare, with samples: N2 (queues and a silent Redis delay no revocation), N4 (writers
  * that differ). Late writes are in `late-declarations.test.ts`, strangers in `strangers-declarations.test.ts`.
  */
 import { Redis } from 'ioredis'
@@ -8,11 +8,11 @@ import { systemClock } from '../../../src/base/clock.ts'
 import { Fenced } from '../../../src/base/errors.ts'
 import { rivalsDefaults } from '../../../src/reconcile/rivals.ts'
 import { attack, type Trial } from '../../kit/attack/attack.ts'
-import { otherObjects } from '../../kit/reconcile/toy.ts'
-import { remake, revoke, startFleet } from '../../kit/reconcile/toy-attacks.ts'
-import type { ToyFleet } from '../../kit/reconcile/toy-fleet.ts'
-import { routesIn } from '../../kit/reconcile/toy-route.ts'
-import { wrong, wrongColours } from '../../kit/reconcile/toy-state.ts'
+import { otherObjects } from '../../kit/reconcile/sample.ts'
+import { remake, revoke, startFleet } from '../../kit/reconcile/sample-attacks.ts'
+import type { SampleFleet } from '../../kit/reconcile/sample-fleet.ts'
+import { routesIn } from '../../kit/reconcile/sample-route.ts'
+import { wrong, wrongColours } from '../../kit/reconcile/sample-state.ts'
 import { isWhole } from './points.ts'
 
 const parents = isWhole ? 300 : 20
@@ -21,14 +21,14 @@ const crowd = isWhole ? 1_000 : 100
 /** People who edit at the same time, each their own parents. */
 const editors = 4
 
-const namesOf = (count: number) => Array.from({ length: count }, (_, i) => `g${i}`)
+const namesOf = (count: number) => Array.from({ length: count }, (_, i) => `s${i}`)
 
-async function createAll(fleet: ToyFleet, names: readonly string[]): Promise<void> {
+async function createAll(fleet: SampleFleet, names: readonly string[]): Promise<void> {
   await Promise.all(names.map((name, i) => fleet.create(name, { colour: `c${i % 5}` })))
 }
 
 /** One edit of a parent, or of an object of it by somebody else. */
-async function editAtRandom(trial: Trial, fleet: ToyFleet, names: readonly string[], i: number): Promise<void> {
+async function editAtRandom(trial: Trial, fleet: SampleFleet, names: readonly string[], i: number): Promise<void> {
   const name = names[Math.floor(trial.random() * names.length)]!
   trial.injected()
   switch (Math.floor(trial.random() * 6)) {
@@ -46,10 +46,10 @@ async function editAtRandom(trial: Trial, fleet: ToyFleet, names: readonly strin
       await fleet.create(name, { members: [`n${i}`], colour: `c${i % 3}` })
       break
     case 4:
-      await fleet.kube.request('DELETE', `${fleet.path('services')}/g-${name}`)
+      await fleet.kube.request('DELETE', `${fleet.path('services')}/s-${name}`)
       break
     default:
-      await fleet.kube.request('PATCH', `${fleet.path('deployments')}/g-${name}`, {
+      await fleet.kube.request('PATCH', `${fleet.path('deployments')}/s-${name}`, {
         spec: { replicas: 0, paused: i % 2 === 0, revisionHistoryLimit: 3 },
       })
   }
@@ -57,7 +57,7 @@ async function editAtRandom(trial: Trial, fleet: ToyFleet, names: readonly strin
 }
 
 /** All is as wished, and nothing is written any more. */
-async function judgeRest(trial: Trial, fleet: ToyFleet, names: readonly string[]): Promise<void> {
+async function judgeRest(trial: Trial, fleet: SampleFleet, names: readonly string[]): Promise<void> {
   const isRight = async () => (await wrongColours(fleet.kube, fleet.namespace)).length === 0
   await Promise.all(names.map(name => fleet.settled(name, 240_000)))
   await waitUntil(isRight, { what: 'the shared objects have their parents as owners', limitMs: 60_000 })
@@ -94,8 +94,8 @@ async function rivalReleases(trial: Trial, flavour: string, most: number): Promi
   trial.injected(names.length)
   await fleet.add('other', flavour)
   const areContended = async () => {
-    const gadgets = await fleet.kube.list(fleet.path('gadgets'))
-    return gadgets.every(({ status }) => (status as { phase?: string } | undefined)?.phase === 'Contended')
+    const samples = await fleet.kube.list(fleet.path('samples'))
+    return samples.every(({ status }) => (status as { phase?: string } | undefined)?.phase === 'Contended')
   }
   await waitUntil(areContended, { what: 'all are contended', limitMs: 180_000 })
   trial.landed(names.length)
@@ -107,7 +107,7 @@ async function rivalReleases(trial: Trial, flavour: string, most: number): Promi
   if (perParent > 4 * 2 * most) trial.violation(`they fight: ${perParent} writes for each parent in 3 pauses`)
   await fleet.remove('other')
   await judgeRest(trial, fleet, names)
-  const left = (await fleet.kube.list(fleet.path('configmaps'))).filter(({ metadata }) => /^g-/.test(metadata.name))
+  const left = (await fleet.kube.list(fleet.path('configmaps'))).filter(({ metadata }) => /^s-/.test(metadata.name))
   if (left.length > 0) trial.violation(`${left.length} objects of the other release are left`)
 }
 
@@ -135,7 +135,7 @@ async function revocationPasses(trial: Trial): Promise<void> {
 }
 
 /** A route of an older generation is refused by its script, and one of another UID is nothing to it. */
-async function judgeFence(trial: Trial, fleet: ToyFleet, uid: string): Promise<void> {
+async function judgeFence(trial: Trial, fleet: SampleFleet, uid: string): Promise<void> {
   await fleet.edit('new', { image: 'app:2' })
   await fleet.settled('new')
   const before = await fleet.route(uid)
@@ -165,7 +165,7 @@ async function silentRedis(trial: Trial): Promise<void> {
   await fleet.settled('new')
   await judgeFence(trial, fleet, metadata.uid!)
   const key = `${fleet.namespace}/old`
-  const arm = fleet.failpoints.arm('reconcile.gadget.change.Deployment.before-send', 'stop', { user: key })
+  const arm = fleet.failpoints.arm('reconcile.sample.change.Deployment.before-send', 'stop', { user: key })
   await fleet.edit('old', { image: 'app:2' })
   const { replica } = await arm.landed()
   await revoke(trial, fleet, 'old', ['ada'])

@@ -6,8 +6,8 @@ import { waitUntil } from '../../../dev/process/api-client.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { attack, type Trial } from '../../kit/attack/attack.ts'
 import type { Arm } from '../../kit/failpoints/failpoint-arms.ts'
-import { ToyFleet, type ToyWrite } from '../../kit/reconcile/toy-fleet.ts'
-import { excess, wrong } from '../../kit/reconcile/toy-state.ts'
+import { SampleFleet, type SampleWrite } from '../../kit/reconcile/sample-fleet.ts'
+import { excess, wrong } from '../../kit/reconcile/sample-state.ts'
 import { isWhole } from './points.ts'
 
 /** How long anything wrong may stay after a late write has landed. */
@@ -36,7 +36,7 @@ interface Late {
 
 const writes = [
   ...['create.Service', 'create.Deployment', 'create.RoleBinding', 'change.RoleBinding', 'change.Deployment'],
-  ...['remove.RoleBinding', 'report.Gadget'],
+  ...['remove.RoleBinding', 'report.Sample'],
 ]
 const stories: readonly Story[] = ['edited', 'deleted', 'made again']
 
@@ -60,19 +60,19 @@ const fewLate: readonly Late[] = [
 ]
 
 /** Brings a replica to the point, and stops it there. */
-async function stopAt(fleet: ToyFleet, { point }: Late, name: string) {
+async function stopAt(fleet: SampleFleet, { point }: Late, name: string) {
   const isCreation = point.startsWith('create.')
   if (!isCreation) {
     await fleet.create(name, { members: ['ada'], image: 'app:1' })
     await fleet.settled(name)
   }
-  const arm = fleet.failpoints.arm(`reconcile.gadget.${point}`, 'stop', { user: `${fleet.namespace}/${name}` })
+  const arm = fleet.failpoints.arm(`reconcile.sample.${point}`, 'stop', { user: `${fleet.namespace}/${name}` })
   if (isCreation) await fleet.create(name, { members: ['eve'], image: 'app:1' })
   else await fleet.edit(name, { members: point.startsWith('remove') ? [] : ['ada', 'eve'], image: 'app:2' })
   return arm.landed()
 }
 
-async function changeParent(fleet: ToyFleet, { point, story, soon }: Late, name: string): Promise<void> {
+async function changeParent(fleet: SampleFleet, { point, story, soon }: Late, name: string): Promise<void> {
   // Without the right that the late write gives.
   if (story === 'edited')
     return fleet.edit(name, { members: point.startsWith('create.') ? [] : ['bob'], image: 'app:3' })
@@ -81,7 +81,7 @@ async function changeParent(fleet: ToyFleet, { point, story, soon }: Late, name:
   else if (!soon) await untilCollected(fleet, name)
 }
 
-const untilCollected = (fleet: ToyFleet, name: string) =>
+const untilCollected = (fleet: SampleFleet, name: string) =>
   waitUntil(async () => wrong(await fleet.read(name)) === undefined, {
     what: `${name} is gone`,
     limitMs: collectLimitMs,
@@ -98,7 +98,7 @@ interface Seen {
 }
 
 /** Watches until all is well, and for a while at least. */
-async function watchToy(fleet: ToyFleet, name: string, limitMs: number): Promise<Seen> {
+async function watchSample(fleet: SampleFleet, name: string, limitMs: number): Promise<Seen> {
   const begunMs = performance.now()
   const since = { excess: undefined as number | undefined, wrong: undefined as number | undefined }
   const longest = { excess: 0, wrong: 0 }
@@ -124,14 +124,14 @@ async function watchToy(fleet: ToyFleet, name: string, limitMs: number): Promise
  * @returns how long something of a deleted parent stayed; undefined if the write was never sent, as after its time, where
  *   it would have needed a new connection
  */
-async function strike(trial: Trial, fleet: ToyFleet, late: Late, name: string): Promise<number | undefined> {
+async function strike(trial: Trial, fleet: SampleFleet, late: Late, name: string): Promise<number | undefined> {
   const { point, story, dies, soon } = late
   const what = [point, `parent ${story}`, ...(dies ? ['dies'] : []), ...(soon ? ['soon'] : [])].join(', ')
   const { replica } = await stopAt(fleet, late, name)
   await changeParent(fleet, late, name)
   if (story !== 'deleted' && !soon) await fleet.settled(name)
   const answered = fleet.failpoints.arm(
-    `reconcile.gadget.${point.replace('before', 'after')}`,
+    `reconcile.sample.${point.replace('before', 'after')}`,
     dies ? 'kill' : 'note',
     { replica, user: `${fleet.namespace}/${name}` },
   )
@@ -139,10 +139,10 @@ async function strike(trial: Trial, fleet: ToyFleet, late: Late, name: string): 
   fleet.signal(replica, 'SIGCONT')
   const isSent = point.endsWith('after-send') || (await isLanded(answered))
   if (!isSent) return void answered.disarm()
-  const seen = await watchToy(fleet, name, story === 'deleted' ? collectLimitMs : 15_000)
+  const seen = await watchSample(fleet, name, story === 'deleted' ? collectLimitMs : 15_000)
   judge(trial, what, late, seen)
   const { verb, resource } = writeAt(point)
-  const isIt = (each: ToyWrite) => each.replica === replica && each.verb === verb && each.resource === resource
+  const isIt = (each: SampleWrite) => each.replica === replica && each.verb === verb && each.resource === resource
   const write = fleet.writes().find(each => isIt(each) && each.atMs >= wokenMs)
   const isOverwriting = /^(change|remove|report)\..*before-send$/.test(point) && !soon
   if (isOverwriting && write && write.code < 300) trial.violation(`${what}: a later write was undone`)
@@ -155,7 +155,7 @@ async function strike(trial: Trial, fleet: ToyFleet, late: Late, name: string): 
 }
 
 /** The request at a point such as `change.Deployment.before-send`. */
-function writeAt(point: string): Pick<ToyWrite, 'verb' | 'resource'> {
+function writeAt(point: string): Pick<SampleWrite, 'verb' | 'resource'> {
   const [act, kind] = point.split('.') as [string, string]
   const verbs: Readonly<Record<string, string>> = { create: 'create', remove: 'delete' }
   return { verb: verbs[act] ?? 'patch', resource: `${kind.toLowerCase()}s` }
@@ -186,7 +186,7 @@ async function lateWrites(trial: Trial): Promise<void> {
   const collected: number[] = []
   let unsent = 0
   const lane = async () => {
-    const fleet = await ToyFleet.start({ replicas: 2 })
+    const fleet = await SampleFleet.start({ replicas: 2 })
     trial.context.onTestFinished(() => fleet.stop())
     for (let next = waiting.shift(); next; next = waiting.shift()) {
       const [index, late] = next

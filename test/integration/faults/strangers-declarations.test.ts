@@ -2,8 +2,8 @@
 import { waitUntil } from '../../../dev/process/api-client.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { attack, type Trial } from '../../kit/attack/attack.ts'
-import type { GadgetSpec } from '../../kit/reconcile/toy.ts'
-import { revoke, startFleet } from '../../kit/reconcile/toy-attacks.ts'
+import type { SampleSpec } from '../../kit/reconcile/sample.ts'
+import { revoke, startFleet } from '../../kit/reconcile/sample-attacks.ts'
 
 async function othersObjects(trial: Trial): Promise<void> {
   const fleet = await startFleet(trial, { replicas: 1 })
@@ -14,11 +14,11 @@ async function othersObjects(trial: Trial): Promise<void> {
     for (const isEarly of [true, false]) {
       trial.injected()
       const name = `decoy-${i}-${isEarly}`
-      const metadata = { name: `g-${name}`, namespace: fleet.namespace, ownerReferences }
+      const metadata = { name: `s-${name}`, namespace: fleet.namespace, ownerReferences }
       const roleRef = { apiGroup: group, kind: 'ClusterRole', name: 'view' }
       const plant = () => fleet.kube.create({ apiVersion: `${group}/v1`, kind: 'RoleBinding', metadata, roleRef })
       const key = `${fleet.namespace}/${name}`
-      const point = 'reconcile.gadget.create.RoleBinding.before-send'
+      const point = 'reconcile.sample.create.RoleBinding.before-send'
       const arm = isEarly ? undefined : fleet.failpoints.arm(point, 'hold', { user: key })
       const early = isEarly ? await plant() : undefined
       await fleet.create(name)
@@ -40,7 +40,7 @@ async function othersObjects(trial: Trial): Promise<void> {
 /** Parents whose objects the server refuses. They are told why, cost little, and delay nobody. */
 async function hostileParents(trial: Trial): Promise<void> {
   const fleet = await startFleet(trial, { replicas: 2 })
-  const hostile: Readonly<Record<string, Partial<GadgetSpec>>> = {
+  const hostile: Readonly<Record<string, Partial<SampleSpec>>> = {
     ['long-name-'.padEnd(253, 'x')]: {},
     'no-image': { image: '' },
     'large-image': { image: 'x'.repeat(400_000) },

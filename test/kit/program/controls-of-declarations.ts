@@ -1,4 +1,4 @@
-/** Controls of what custom resources declare: `src/reconcile`, as the toys of `kit/reconcile` run it. */
+/** Controls of what custom resources declare: `src/reconcile`, as the samples of `kit/reconcile` run it. */
 import type { Control } from './control.ts'
 
 const client = 'src/kube/client.ts'

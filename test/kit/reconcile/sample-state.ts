@@ -1,4 +1,4 @@
-/** What tests read of toys in the cluster, and what is wrong with it. */
+/** What tests read of samples in the cluster, and what is wrong with it. */
 import type { AdminKube, KubeAnswer } from '../cluster/kube.ts'
 
 type Read = KubeAnswer['body']
@@ -6,31 +6,31 @@ type Read = KubeAnswer['body']
 const roots: Readonly<Record<string, string>> = {
   deployments: '/apis/apps/v1',
   rolebindings: '/apis/rbac.authorization.k8s.io/v1',
-  gadgets: '/apis/toy.skylab.dev/v1',
+  samples: '/apis/sample.skylab.dev/v1',
 }
 
-export type ToyPlural = 'gadgets' | 'services' | 'deployments' | 'rolebindings' | 'configmaps'
+export type SamplePlural = 'samples' | 'services' | 'deployments' | 'rolebindings' | 'configmaps'
 
-export const toyPath = (namespace: string, plural: ToyPlural): string =>
+export const samplePath = (namespace: string, plural: SamplePlural): string =>
   `${roots[plural] ?? '/api/v1'}/namespaces/${namespace}/${plural}`
 
-/** A Gadget with its objects; null for what does not exist. */
-export interface ToyState {
+/** A Sample with its objects; null for what does not exist. */
+export interface SampleState {
   readonly parent: Read
   readonly service: Read
   readonly deployment: Read
   readonly binding: Read
 }
 
-export async function readToy(kube: AdminKube, namespace: string, name: string): Promise<ToyState> {
-  const get = async (plural: ToyPlural, of: string) => {
-    const { status, body } = await kube.request('GET', `${toyPath(namespace, plural)}/${of}`)
+export async function readSample(kube: AdminKube, namespace: string, name: string): Promise<SampleState> {
+  const get = async (plural: SamplePlural, of: string) => {
+    const { status, body } = await kube.request('GET', `${samplePath(namespace, plural)}/${of}`)
     if (status !== 200 && status !== 404) throw new Error(`${plural} ${of}: ${status} ${body.message}`)
     return status === 404 ? null : body
   }
   const [parent, service, deployment, binding] = await Promise.all([
-    get('gadgets', name),
-    ...(['services', 'deployments', 'rolebindings'] as const).map(plural => get(plural, `g-${name}`)),
+    get('samples', name),
+    ...(['services', 'deployments', 'rolebindings'] as const).map(plural => get(plural, `s-${name}`)),
   ])
   return { parent, service, deployment, binding }
 }
@@ -40,7 +40,7 @@ const ownersOf = (object: Read): string[] =>
   (object.metadata.ownerReferences ?? []).map(({ uid }: { uid: string }) => uid)
 
 /** A right that nobody should have; undefined without one. */
-export function excess({ parent, binding }: ToyState): string | undefined {
+export function excess({ parent, binding }: SampleState): string | undefined {
   if (!binding) return undefined
   if (!parent) return 'rights of a parent that is gone'
   if (!ownersOf(binding).includes(parent.metadata.uid)) return 'rights of a former parent'
@@ -48,8 +48,8 @@ export function excess({ parent, binding }: ToyState): string | undefined {
   return more.length === 0 ? undefined : `rights of ${more.join()}`
 }
 
-/** What differs between a Gadget and its objects; undefined if nothing does. */
-export function wrong(state: ToyState): string | undefined {
+/** What differs between a Sample and its objects; undefined if nothing does. */
+export function wrong(state: SampleState): string | undefined {
   const { parent, service, deployment, binding } = state
   const standing = Object.entries({ service, deployment, binding }).filter(([, object]) => object)
   if (!parent) return standing[0] && `${standing[0][0]} of a parent that is gone`
@@ -63,13 +63,13 @@ export function wrong(state: ToyState): string | undefined {
   return actual === image ? undefined : `image is ${actual} instead of ${image}`
 }
 
-/** What differs between the shared objects and the Gadgets that share them. */
+/** What differs between the shared objects and the Samples that share them. */
 export async function wrongColours(kube: AdminKube, namespace: string): Promise<string[]> {
-  const [gadgets, maps] = await Promise.all(
-    (['gadgets', 'configmaps'] as const).map(plural => kube.list(toyPath(namespace, plural))),
+  const [samples, maps] = await Promise.all(
+    (['samples', 'configmaps'] as const).map(plural => kube.list(samplePath(namespace, plural))),
   )
   const wanted = new Map<string, string[]>()
-  for (const { metadata, spec } of gadgets!) {
+  for (const { metadata, spec } of samples!) {
     const { colour } = spec as { colour: string }
     wanted.set(colour, [...(wanted.get(colour) ?? []), metadata.uid!])
   }

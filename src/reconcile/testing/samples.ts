@@ -1,9 +1,15 @@
-/** For tests: replicas that reconcile toys on an API server in memory. */
+/** For tests: replicas that reconcile samples on an API server in memory. */
 import { Registry } from 'prom-client'
 import { ManualClock } from '../../../test/kit/clock.ts'
 import { keepingLog } from '../../../test/kit/log.ts'
-import { type GadgetSpec, gadget, gadgetKind, type ToySights, toyWatches } from '../../../test/kit/reconcile/toy.ts'
-import { colourKind } from '../../../test/kit/reconcile/toy-colour.ts'
+import {
+  type SampleSights,
+  type SampleSpec,
+  sample,
+  sampleKind,
+  sampleWatches,
+} from '../../../test/kit/reconcile/sample.ts'
+import { colourKind } from '../../../test/kit/reconcile/sample-colour.ts'
 import type { KubeObject } from '../../base/domain.ts'
 import { RetryLater } from '../../base/errors.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
@@ -35,7 +41,7 @@ export class FakeLeases {
 
 export interface ReplicaOptions {
   readonly flavour?: string
-  readonly change?: (kind: Kind<ToySights>) => Kind<ToySights>
+  readonly change?: (kind: Kind<SampleSights>) => Kind<SampleSights>
   readonly room?: number
   readonly resyncMs?: number
   /** What the watches show. Default: all. */
@@ -43,22 +49,22 @@ export interface ReplicaOptions {
 }
 
 /** Everything passes in the time of one clock, which the test moves. */
-export class Toys {
+export class Samples {
   readonly clock = new ManualClock()
   readonly api = new FakeApi()
   readonly leases = new FakeLeases()
   readonly log = keepingLog()
   readonly failpoints: string[] = []
-  readonly #reconcilers: Reconciler<ToySights>[] = []
+  readonly #reconcilers: Reconciler<SampleSights>[] = []
 
   replica({ flavour = 'a', change = kind => kind, room = 4, resyncMs, selects }: ReplicaOptions = {}) {
     const { clock, api, leases, log } = this
     const sights = Object.fromEntries(
-      Object.entries(toyWatches).map(([name, { apiVersion, kind, paths }]) => [
+      Object.entries(sampleWatches).map(([name, { apiVersion, kind, paths }]) => [
         name,
         api.sight(apiVersion, kind, paths, clock, selects),
       ]),
-    ) as unknown as ToySights
+    ) as unknown as SampleSights
     const metrics = createMetrics(new Registry())
     const common = {
       ...{
@@ -75,16 +81,16 @@ export class Toys {
       ...(resyncMs !== undefined && { resyncMs }),
       failpoint: (name: string) => void this.failpoints.push(name),
     }
-    const gadgets = new Reconciler({ kind: change(gadgetKind({ sights, flavour })), ...common })
+    const reconciler = new Reconciler({ kind: change(sampleKind({ sights, flavour })), ...common })
     const colours = new Reconciler({ kind: colourKind(sights), ...common })
-    this.#reconcilers.push(gadgets, colours)
-    for (const reconciler of [gadgets, colours]) reconciler.start()
-    return { sights, gadgets, colours, metrics }
+    this.#reconcilers.push(reconciler, colours)
+    for (const each of [reconciler, colours]) each.start()
+    return { sights, reconciler, colours, metrics }
   }
 
-  put(name: string, spec: Partial<GadgetSpec> = {}, more: object = {}): KubeObject {
-    const object = gadget('n', name, spec)
-    const known = this.get('Gadget', name)
+  put(name: string, spec: Partial<SampleSpec> = {}, more: object = {}): KubeObject {
+    const object = sample('n', name, spec)
+    const known = this.get('Sample', name)
     const generation = Number(known?.metadata.generation ?? 0) + 1
     return this.api.put({
       ...object,
@@ -94,7 +100,7 @@ export class Toys {
   }
 
   get(kind: string, name: string): KubeObject | undefined {
-    const { apiVersion } = Object.values(toyWatches).find(watch => watch.kind === kind)!
+    const { apiVersion } = Object.values(sampleWatches).find(watch => watch.kind === kind)!
     return this.api.objects.get(`${apiVersion} ${kind} n/${name}`)
   }
 
@@ -104,7 +110,7 @@ export class Toys {
   }
 
   phase(name: string): unknown {
-    return (this.get('Gadget', name)?.status as { phase?: unknown } | undefined)?.phase
+    return (this.get('Sample', name)?.status as { phase?: unknown } | undefined)?.phase
   }
 
   /** Lets time pass in small steps, with all that happens meanwhile. */

@@ -1,14 +1,14 @@
-/** The definition of the toy's custom resource. */
+/** The definition of the sample's custom resource. */
 const text = { type: 'string' }
 
-export const toyCrd = {
+export const sampleCrd = {
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
-  metadata: { name: 'gadgets.toy.skylab.dev' },
+  metadata: { name: 'samples.sample.skylab.dev' },
   spec: {
-    group: 'toy.skylab.dev',
+    group: 'sample.skylab.dev',
     scope: 'Namespaced',
-    names: { plural: 'gadgets', singular: 'gadget', kind: 'Gadget' },
+    names: { plural: 'samples', singular: 'sample', kind: 'Sample' },
     versions: [
       {
         name: 'v1',

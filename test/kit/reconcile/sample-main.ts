@@ -1,4 +1,4 @@
-/** A replica that reconciles toys, as a process of its own. Its options are JSON in the environment variable TOY. */
+/** A replica that reconciles samples, as a process of its own. Its options are JSON in the environment variable SAMPLE. */
 import { Registry } from 'prom-client'
 import { systemClock } from '../../../src/base/clock.ts'
 import { failpoint } from '../../../src/base/failpoint.ts'
@@ -17,11 +17,11 @@ import { TaskStore } from '../../../src/store/tasks.ts'
 import { StreamSink } from '../../../src/telemetry/audit-sinks.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
-import { gadgetKind, type ToySights, toyWatches } from './toy.ts'
-import { colourKind } from './toy-colour.ts'
-import { routesIn } from './toy-route.ts'
+import { type SampleSights, sampleKind, sampleWatches } from './sample.ts'
+import { colourKind } from './sample-colour.ts'
+import { routesIn } from './sample-route.ts'
 
-export interface ToyProcessOptions {
+export interface SampleProcessOptions {
   readonly kubeconfig: string
   readonly namespace: string
   readonly redisUrl: string
@@ -31,9 +31,9 @@ export interface ToyProcessOptions {
 }
 
 /** Of the replicas' leases. */
-export const toyTtlMs = 3_000
+export const sampleTtlMs = 3_000
 
-const options = JSON.parse(process.env.TOY!) as ToyProcessOptions
+const options = JSON.parse(process.env.SAMPLE!) as SampleProcessOptions
 const replica = process.env.SKYLAB_REPLICA!
 const clock = systemClock
 const log = createLogger({ level: 'debug', replica, destination: new StreamSink('stdout', 1) })
@@ -41,7 +41,7 @@ const metrics = createMetrics(new Registry())
 
 const kube = new KubeClient({
   kubernetes: { kubeconfig: options.kubeconfig, requestTimeoutSeconds: 10, maxInFlight: 64 },
-  version: 'toy',
+  version: 'sample',
   replica,
   clock,
   log,
@@ -52,7 +52,7 @@ const connection = new Connection({ config, clock })
 connection.open()
 const keys = new Keys(options.keyPrefix)
 const unused = async () => {
-  throw new Error('a toy owns no operation')
+  throw new Error('a sample owns no operation')
 }
 const leases = new Leases({
   redis: connection.commands,
@@ -60,29 +60,29 @@ const leases = new Leases({
   tasks: new TaskStore(connection),
   keyOf: user => keys.lease(user),
   clock,
-  ttlMs: toyTtlMs,
+  ttlMs: sampleTtlMs,
 })
 
 const reflectors: Reflector<Fact>[] = []
 const sights = Object.fromEntries(
-  Object.entries(toyWatches).map(([name, { apiVersion, kind, paths }]) => {
+  Object.entries(sampleWatches).map(([name, { apiVersion, kind, paths }]) => {
     const project = (object: Parameters<typeof factOf>[0]) => factOf(object, paths)
     const scope = { client: kube, apiVersion, kind, namespace: options.namespace }
     const reflector = new Reflector<Fact>({ ...scope, project, clock, log })
     reflectors.push(reflector)
     return [name, new Sight({ reflector, apiVersion, kind, project, clock })]
   }),
-) as unknown as ToySights
+) as unknown as SampleSights
 
 const writeRoute = routesIn(connection.commands, options.keyPrefix)
-const toy = { sights, flavour: options.flavour, writeRoute }
+const sample = { sights, flavour: options.flavour, writeRoute }
 const common = {
   ...{ kube, leases, room: 16 },
   ...{ leaseKey: (name: string) => keys.reconcileLease(name), lockKey: (name: string) => keys.reconcileLock(name) },
-  ...{ leaseTtlMs: toyTtlMs, clock, log, metrics, failpoint, rivals: options.rivals },
+  ...{ leaseTtlMs: sampleTtlMs, clock, log, metrics, failpoint, rivals: options.rivals },
 }
 const reconcilers = [
-  new Reconciler({ kind: gadgetKind(toy), ...common }),
+  new Reconciler({ kind: sampleKind(sample), ...common }),
   new Reconciler({ kind: colourKind(sights), ...common }),
 ]
 for (const reflector of reflectors) reflector.start()

@@ -1,18 +1,18 @@
-/** The second kind of the toy: all Gadgets of one colour share a ConfigMap. */
+/** The second kind of the tests: all Samples of one colour share a ConfigMap. */
 import { keyOf, placeOf } from '../../../src/kube/cache.ts'
 import type { Change } from '../../../src/kube/picture.ts'
 import type { Fact, Kind, Verdict } from '../../../src/reconcile/types.ts'
-import { ownerOf, specOf, type ToySights, toyParent, toyWatches } from './toy.ts'
+import { ownerOf, type SampleSights, sampleParent, sampleWatches, specOf } from './sample.ts'
 
-export function colourKind(sights: ToySights): Kind<ToySights> {
-  const ofColour = sights.gadgets.index(fact => [keyOf(fact.ref.namespace, specOf(fact).colour)])
+export function colourKind(sights: SampleSights): Kind<SampleSights> {
+  const ofColour = sights.samples.index(fact => [keyOf(fact.ref.namespace, specOf(fact).colour)])
   return {
     name: 'colour',
-    parent: toyParent,
+    parent: sampleParent,
     sources: [
-      { ...toyWatches.gadgets, watch: sights.gadgets, keysOf: coloursOf },
+      { ...sampleWatches.samples, watch: sights.samples, keysOf: coloursOf },
       {
-        ...toyWatches.maps,
+        ...sampleWatches.maps,
         watch: sights.maps,
         *keysOf({ namespace, name }) {
           const colour = /^colour-(.+)$/.exec(name)?.[1]
@@ -34,10 +34,10 @@ function* coloursOf(change: Change<Fact>) {
   for (const colour of colours) yield { key: keyOf(change.namespace, colour), urgent: isEnd }
 }
 
-function desiredOfColour(key: string, { maps }: ToySights, gadgets: readonly Fact[]): Verdict {
+function desiredOfColour(key: string, { maps }: SampleSights, samples: readonly Fact[]): Verdict {
   const { namespace, name: colour } = placeOf(key)
   const name = `colour-${colour}`
-  const parents = gadgets.filter(({ deleting }) => !deleting).sort((a, b) => (a.uid < b.uid ? -1 : 1))
+  const parents = samples.filter(({ deleting }) => !deleting).sort((a, b) => (a.uid < b.uid ? -1 : 1))
   const standing = [maps.get(keyOf(namespace, name)) ?? []].flat()
   if (parents.length === 0 && standing.length === 0) return { do: 'leave' }
   const metadata = { name, namespace, ownerReferences: parents.map(ownerOf) }

@@ -1,6 +1,6 @@
 /**
- * A toy: Gadgets have a Deployment and a Service, which the server fills with defaults, and a RoleBinding for their members.
- * What those of one colour share is in `toy-colour.ts`.
+ * The kind Sample of the tests: a Sample has a Deployment and a Service, which the server fills with defaults, and a
+ * RoleBinding for its members. What those of one colour share is in `sample-colour.ts`.
  */
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { asNumber, asObject, asText, type JsonObject } from '../../../src/base/json.ts'
@@ -22,16 +22,16 @@ import type {
   Wanted,
 } from '../../../src/reconcile/types.ts'
 
-import type { WriteRoute } from './toy-route.ts'
+import type { WriteRoute } from './sample-route.ts'
 
-export const toyVersion = 'toy.skylab.dev/v1'
-export const toyParent = { apiVersion: toyVersion, kind: 'Gadget' }
-registerKind(toyVersion, 'Gadget', { plural: 'gadgets', namespaced: true })
+export const sampleVersion = 'sample.skylab.dev/v1'
+export const sampleParent = { apiVersion: sampleVersion, kind: 'Sample' }
+registerKind(sampleVersion, 'Sample', { plural: 'samples', namespaced: true })
 registerKind('apps/v1', 'Deployment', { plural: 'deployments', namespaced: true })
 
 const rbac = 'rbac.authorization.k8s.io'
 
-const label = 'toy.skylab.dev/gadget'
+const label = 'sample.skylab.dev/sample'
 
 interface WatchedKind {
   readonly apiVersion: string
@@ -40,9 +40,9 @@ interface WatchedKind {
   readonly grants?: readonly Path[]
 }
 
-/** The kinds that the toy watches, with the paths that it owns, and those of rights. */
-export const toyWatches = {
-  gadgets: { apiVersion: toyVersion, kind: 'Gadget', paths: [['spec'], ['status'], ['metadata', 'generation']] },
+/** The kinds that samples need watches of, with the paths that it owns, and those of rights. */
+export const sampleWatches = {
+  samples: { apiVersion: sampleVersion, kind: 'Sample', paths: [['spec'], ['status'], ['metadata', 'generation']] },
   services: { apiVersion: 'v1', kind: 'Service', paths: [['spec']] },
   deployments: { apiVersion: 'apps/v1', kind: 'Deployment', paths: [['spec']] },
   bindings: {
@@ -53,40 +53,40 @@ export const toyWatches = {
   maps: { apiVersion: 'v1', kind: 'ConfigMap', paths: [['data']] },
 } as const satisfies Record<string, WatchedKind>
 
-export type ToySights = Readonly<Record<keyof typeof toyWatches, Sight>>
+export type SampleSights = Readonly<Record<keyof typeof sampleWatches, Sight>>
 
-export interface GadgetSpec {
+export interface SampleSpec {
   readonly colour: string
   /** Empty: no RoleBinding. */
   readonly members: readonly string[]
   readonly image: string
 }
 
-export const gadget = (namespace: string, name: string, spec: Partial<GadgetSpec> = {}): KubeObject => ({
-  apiVersion: toyVersion,
-  kind: 'Gadget',
+export const sample = (namespace: string, name: string, spec: Partial<SampleSpec> = {}): KubeObject => ({
+  apiVersion: sampleVersion,
+  kind: 'Sample',
   metadata: { name, namespace },
   spec: { colour: 'red', members: ['ada'], image: 'app:1', ...spec },
 })
 
-/** The flavour of a version of the toy that has a ConfigMap for each Gadget instead of a Service. */
+/** The flavour of a version of the kind that has a ConfigMap for each Sample instead of a Service. */
 export const otherObjects = 'other objects'
 
-export interface ToyOptions {
-  readonly sights: ToySights
-  /** A wish that differs between two versions of the toy. */
+export interface SampleOptions {
+  readonly sights: SampleSights
+  /** A wish that differs between two versions of the kind. */
   readonly flavour?: string
-  /** Writes to Redis which image a Gadget serves. Default: nothing is written. */
+  /** Writes to Redis which image a Sample serves. Default: nothing is written. */
   readonly writeRoute?: WriteRoute
 }
 
-const childName = (name: string) => `g-${name}`
-const parentName = (name: string) => (name.startsWith('g-') ? name.slice(2) : undefined)
+const childName = (name: string) => `s-${name}`
+const parentName = (name: string) => (name.startsWith('s-') ? name.slice(2) : undefined)
 
-export function gadgetKind({ sights, flavour = 'a', writeRoute }: ToyOptions): Kind<ToySights> {
-  const { gadgets, services, deployments, bindings, maps } = sights
-  const ofChild = (of: keyof ToySights, urgent: boolean): Source => ({
-    ...toyWatches[of],
+export function sampleKind({ sights, flavour = 'a', writeRoute }: SampleOptions): Kind<SampleSights> {
+  const { samples, services, deployments, bindings, maps } = sights
+  const ofChild = (of: keyof SampleSights, urgent: boolean): Source => ({
+    ...sampleWatches[of],
     watch: sights[of],
     *keysOf({ namespace, name }) {
       const parent = parentName(name)
@@ -94,13 +94,13 @@ export function gadgetKind({ sights, flavour = 'a', writeRoute }: ToyOptions): K
     },
   })
   return {
-    name: 'gadget',
-    parent: toyParent,
+    name: 'sample',
+    parent: sampleParent,
     sources: [
       {
-        ...toyWatches.gadgets,
-        watch: gadgets,
-        keysOf: change => ofGadget(change, [services, deployments, bindings, maps]),
+        ...sampleWatches.samples,
+        watch: samples,
+        keysOf: change => ofSample(change, [services, deployments, bindings, maps]),
       },
       ofChild('services', false),
       ofChild('deployments', false),
@@ -109,15 +109,15 @@ export function gadgetKind({ sights, flavour = 'a', writeRoute }: ToyOptions): K
     ],
     world: () => sights,
     desired: (key, world) => {
-      const verdict = desiredOfGadget(key, world, flavour)
+      const verdict = desiredOfSample(key, world, flavour)
       return verdict.do === 'hold' && writeRoute ? { ...verdict, effects: effectsOf(verdict, writeRoute) } : verdict
     },
     report,
   }
 }
 
-/** An edit passes new Gadgets, and so does the end of one whose rights still stand. A status, ours too, does not. */
-function* ofGadget(change: Change<Fact>, children: readonly Sight[]) {
+/** An edit passes new Samples, and so does the end of one whose rights still stand. A status, ours too, does not. */
+function* ofSample(change: Change<Fact>, children: readonly Sight[]) {
   const { namespace, name, type } = change
   const child = keyOf(namespace, childName(name))
   const isFormer = ({ owners }: Fact) => !owners.some(({ uid }) => uid === change.uid)
@@ -129,7 +129,7 @@ function* ofGadget(change: Change<Fact>, children: readonly Sight[]) {
 
 const generationOf = ({ owned }: Fact): number => asNumber(asObject(owned.metadata).generation)
 
-export function specOf({ owned }: Fact): GadgetSpec {
+export function specOf({ owned }: Fact): SampleSpec {
   const { colour, members, image } = asObject(owned.spec)
   return { colour: asText(colour), members: Array.isArray(members) ? members.map(asText) : [], image: asText(image) }
 }
@@ -148,23 +148,23 @@ function effectsOf({ parent }: Hold, writeRoute: WriteRoute): Effect[] {
   return [{ name: 'route', mark, apply: signal => writeRoute(route, signal) }]
 }
 
-function desiredOfGadget(
+function desiredOfSample(
   key: string,
-  { gadgets, services, deployments, bindings, maps }: ToySights,
+  { samples, services, deployments, bindings, maps }: SampleSights,
   flavour: string,
 ): Verdict {
-  const parent = gadgets.get(key)
+  const parent = samples.get(key)
   if (!parent) return { do: 'leave' }
   const { namespace, name } = placeOf(key)
   const child = keyOf(namespace, childName(name))
   const standing = [services, deployments, bindings, maps].flatMap(sight => sight.get(child) ?? [])
-  const objects = gadgetObjects(parent, namespace, name, flavour)
+  const objects = sampleObjects(parent, namespace, name, flavour)
   // A finalizer may hold up its end, and keeps no rights.
   const isKept = ({ object }: Wanted) => !parent.deleting || object.kind !== 'RoleBinding'
   return { do: 'hold', parent, objects: objects.filter(isKept), standing }
 }
 
-function gadgetObjects(parent: Fact, namespace: string, name: string, flavour: string): Wanted[] {
+function sampleObjects(parent: Fact, namespace: string, name: string, flavour: string): Wanted[] {
   const { image, members } = specOf(parent)
   const metadata = { name: childName(name), namespace, ownerReferences: [ownerOf(parent)] }
   const app = { app: childName(name) }
@@ -211,8 +211,8 @@ function gadgetObjects(parent: Fact, namespace: string, name: string, flavour: s
   ]
 }
 
-function report(key: string, { gadgets }: ToySights, result: Result): StatusPatch | undefined {
-  const of = gadgets.get(key)
+function report(key: string, { samples }: SampleSights, result: Result): StatusPatch | undefined {
+  const of = samples.get(key)
   return of && { of, status: statusOf(of, result) }
 }
 

@@ -1,14 +1,14 @@
-/** What the toy writes to Redis: for each Gadget the image that it serves, by a script that refuses older generations. */
+/** What the sample writes to Redis: for each Sample the image that it serves, by a script that refuses older generations. */
 import type { Redis } from 'ioredis'
 import { Fenced, RetryLater } from '../../../src/base/errors.ts'
 
-export interface ToyRoute {
+export interface SampleRoute {
   readonly uid: string
   readonly generation: number
   readonly image: string
 }
 
-export type WriteRoute = (route: ToyRoute, signal: AbortSignal) => Promise<void>
+export type WriteRoute = (route: SampleRoute, signal: AbortSignal) => Promise<void>
 
 /**
  * Writes the route of a generation, unless a newer one of this UID is written. Each UID has its own field: who was made again
@@ -26,16 +26,16 @@ redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. ' ' .. ARGV[3])
 return 1
 `
 
-export const routesKey = (prefix: string): string => `{${prefix}}:toy-routes`
+export const routesKey = (prefix: string): string => `{${prefix}}:sample-routes`
 
 export function routesIn(redis: Redis, prefix: string): WriteRoute {
-  redis.defineCommand('writeToyRoute', { lua: writeRoute, numberOfKeys: 1 })
-  const { writeToyRoute } = redis as unknown as { writeToyRoute(...args: (string | number)[]): Promise<unknown> }
+  redis.defineCommand('writeSampleRoute', { lua: writeRoute, numberOfKeys: 1 })
+  const { writeSampleRoute } = redis as unknown as { writeSampleRoute(...args: (string | number)[]): Promise<unknown> }
   return async ({ uid, generation, image }) => {
     const unanswered = (cause: unknown) => {
       throw new RetryLater('Redis does not answer', undefined, { cause })
     }
-    const written = await writeToyRoute.call(redis, routesKey(prefix), uid, generation, image).catch(unanswered)
+    const written = await writeSampleRoute.call(redis, routesKey(prefix), uid, generation, image).catch(unanswered)
     if (written === 0) throw new Fenced('a newer generation is known')
   }
 }

@@ -1,4 +1,4 @@
-/** Replicas that reconcile toys on the tests' cluster, each a process, with a namespace and a Redis of their own. */
+/** Replicas that reconcile samples on the tests' cluster, each a process, with a namespace and a Redis of their own. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,13 +15,13 @@ import { sourceWithout } from '../program/controlled.ts'
 import { controlVariable } from '../program/controls.ts'
 import { startTestRedis } from '../store/redis.ts'
 import { testBed } from '../testbed.ts'
-import { type GadgetSpec, gadget } from './toy.ts'
-import { toyCrd } from './toy-crd.ts'
-import type { ToyProcessOptions } from './toy-main.ts'
-import { routesKey } from './toy-route.ts'
-import { readToy, type ToyPlural, type ToyState, toyPath, wrong } from './toy-state.ts'
+import { type SampleSpec, sample } from './sample.ts'
+import { sampleCrd } from './sample-crd.ts'
+import type { SampleProcessOptions } from './sample-main.ts'
+import { routesKey } from './sample-route.ts'
+import { readSample, type SamplePlural, type SampleState, samplePath, wrong } from './sample-state.ts'
 
-const program = 'test/kit/reconcile/toy-main.ts'
+const program = 'test/kit/reconcile/sample-main.ts'
 /** In the source of the program, whose modules it shares. */
 const failpointsProgram = 'test/kit/failpoints/failpoints.ts'
 const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
@@ -30,14 +30,14 @@ const startLimitMs = 60_000
 /** Short, because tests wait for it. */
 const quick: RivalsOptions = { times: 4, withinMs: 10_000, pauseMs: 4_000 }
 
-export interface ToyFleetOptions {
+export interface SampleFleetOptions {
   /** Default 3. */
   readonly replicas?: number
   readonly rivals?: RivalsOptions | undefined
 }
 
 /** A write of a replica, as its log has it. */
-export interface ToyWrite {
+export interface SampleWrite {
   readonly replica: string
   readonly verb: string
   /** The plural of the object's kind. */
@@ -49,17 +49,17 @@ export interface ToyWrite {
 
 const writeVerbs = ['create', 'patch', 'delete']
 
-export class ToyFleet {
+export class SampleFleet {
   readonly namespace: string
   readonly stateDir: string
   readonly kube = new AdminKube(testBed().kubeconfig)
   readonly failpoints: FailpointArms
-  readonly #options: ToyFleetOptions
+  readonly #options: SampleFleetOptions
   readonly redis: Redis
   readonly #routes: Client
   readonly #replicas = new Map<string, StartedProcess>()
 
-  private constructor(options: ToyFleetOptions, stateDir: string, namespace: string, redis: Redis) {
+  private constructor(options: SampleFleetOptions, stateDir: string, namespace: string, redis: Redis) {
     this.#options = options
     this.stateDir = stateDir
     this.namespace = namespace
@@ -68,21 +68,21 @@ export class ToyFleet {
     this.failpoints = new FailpointArms(join(stateDir, 'failpoints'))
   }
 
-  static async start(options: ToyFleetOptions = {}): Promise<ToyFleet> {
-    const namespace = `toy-${randomBytes(4).toString('hex')}`
+  static async start(options: SampleFleetOptions = {}): Promise<SampleFleet> {
+    const namespace = `sample-${randomBytes(4).toString('hex')}`
     const stateDir = join(testBed().stateDir, 'fleets', namespace)
     mkdirSync(stateDir, { recursive: true })
     const redis = await startTestRedis({ stateDir, keyPrefix: namespace })
-    const fleet = new ToyFleet(options, stateDir, namespace, redis)
+    const fleet = new SampleFleet(options, stateDir, namespace, redis)
     await fleet.#define()
     await fleet.kube.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
-    await Promise.all(Array.from({ length: options.replicas ?? 3 }, (_, i) => fleet.add(`toy-${i + 1}`)))
+    await Promise.all(Array.from({ length: options.replicas ?? 3 }, (_, i) => fleet.add(`sample-${i + 1}`)))
     return fleet
   }
 
   /** Starts one more replica; resolves when it is ready. */
   async add(name: string, flavour = 'a'): Promise<void> {
-    const toy: ToyProcessOptions = {
+    const options: SampleProcessOptions = {
       kubeconfig: testBed().kubeconfig,
       namespace: this.namespace,
       redisUrl: this.redis.programUrl,
@@ -95,7 +95,7 @@ export class ToyFleet {
       name,
       command: process.execPath,
       args: ['--import', join(root, failpointsProgram), join(root, program)],
-      env: { TOY: JSON.stringify(toy), SKYLAB_REPLICA: name, [folderVariable]: this.failpoints.folder },
+      env: { SAMPLE: JSON.stringify(options), SKYLAB_REPLICA: name, [folderVariable]: this.failpoints.folder },
       stateDir: this.stateDir,
     })
     this.#replicas.set(name, started)
@@ -117,7 +117,7 @@ export class ToyFleet {
   }
 
   /** All answered writes so far, in the order of their answers. */
-  writes(): ToyWrite[] {
+  writes(): SampleWrite[] {
     const names = [...this.#replicas.keys()]
     const all = names.flatMap(replica =>
       this.#lines(replica)
@@ -133,33 +133,33 @@ export class ToyFleet {
     return all.sort((a, b) => a.atMs - b.atMs)
   }
 
-  create(name: string, spec: Partial<GadgetSpec> = {}): Promise<KubeObject> {
-    return this.kube.create(gadget(this.namespace, name, spec))
+  create(name: string, spec: Partial<SampleSpec> = {}): Promise<KubeObject> {
+    return this.kube.create(sample(this.namespace, name, spec))
   }
 
-  async edit(name: string, spec: Partial<GadgetSpec>): Promise<void> {
-    await this.#must('PATCH', this.#gadget(name), { spec })
+  async edit(name: string, spec: Partial<SampleSpec>): Promise<void> {
+    await this.#must('PATCH', this.#sample(name), { spec })
   }
 
   async drop(name: string): Promise<void> {
-    await this.#must('DELETE', this.#gadget(name), { propagationPolicy: 'Background' })
+    await this.#must('DELETE', this.#sample(name), { propagationPolicy: 'Background' })
   }
 
-  path(plural: ToyPlural): string {
-    return toyPath(this.namespace, plural)
+  path(plural: SamplePlural): string {
+    return samplePath(this.namespace, plural)
   }
 
-  /** The generation and the image that Redis has of the Gadget with this UID. */
+  /** The generation and the image that Redis has of the Sample with this UID. */
   async route(uid: string): Promise<string | null> {
     return this.#routes.hget(routesKey(this.namespace), uid)
   }
 
-  /** A Gadget with its objects. */
-  read(name: string): Promise<ToyState> {
-    return readToy(this.kube, this.namespace, name)
+  /** A Sample with its objects. */
+  read(name: string): Promise<SampleState> {
+    return readSample(this.kube, this.namespace, name)
   }
 
-  /** Resolves when a Gadget is as wished, and says so. */
+  /** Resolves when a Sample is as wished, and says so. */
   async settled(name: string, limitMs = 20_000): Promise<void> {
     const isSettled = async () => {
       const state = await this.read(name)
@@ -180,15 +180,15 @@ export class ToyFleet {
   }
 
   /** Redis knows its last generation. */
-  async #isRouted({ parent: { metadata, spec } }: ToyState): Promise<boolean> {
+  async #isRouted({ parent: { metadata, spec } }: SampleState): Promise<boolean> {
     return (await this.route(metadata.uid)) === `${metadata.generation} ${spec.image}`
   }
 
   async #define(): Promise<void> {
-    const { status, body } = await this.kube.request('POST', crds, toyCrd)
-    if (status !== 201 && status !== 409) throw new Error(`the toy's definition: ${status} ${body.message}`)
-    const isServed = async () => (await this.kube.request('GET', '/apis/toy.skylab.dev/v1/gadgets')).status === 200
-    await waitUntil(isServed, { what: 'Gadgets are served', limitMs: startLimitMs })
+    const { status, body } = await this.kube.request('POST', crds, sampleCrd)
+    if (status !== 201 && status !== 409) throw new Error(`the sample's definition: ${status} ${body.message}`)
+    const isServed = async () => (await this.kube.request('GET', '/apis/sample.skylab.dev/v1/samples')).status === 200
+    await waitUntil(isServed, { what: 'Samples are served', limitMs: startLimitMs })
   }
 
   async #must(method: string, path: string, body: object): Promise<void> {
@@ -196,8 +196,8 @@ export class ToyFleet {
     if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.body.message}`)
   }
 
-  #gadget(name: string): string {
-    return `${this.path('gadgets')}/${name}`
+  #sample(name: string): string {
+    return `${this.path('samples')}/${name}`
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: lines of a log
