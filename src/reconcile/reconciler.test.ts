@@ -128,16 +128,18 @@ describe('Reconciler', () => {
         ...source,
         keysOf: change => {
           if (isBroken) return []
+          if (change.name === 'bad') throw new Error('a defect')
           return source.keysOf(change)
         },
       })),
     })
     samples.replica({ change: broken as never, resyncMs: 10_000 })
+    samples.put('bad')
     samples.put('one')
     await samples.pass(1_000)
     expect(samples.phase('one')).toBeUndefined()
     isBroken = false
-    await samples.pass(11_000)
+    await samples.pass(2 * 12_000)
     expect(samples.phase('one')).toBe('Ready')
   })
 

@@ -6,7 +6,6 @@ import type { Clock } from '../base/clock.ts'
 import { unlessAborted } from '../base/deadline.ts'
 import type { Failpoint } from '../base/failpoint.ts'
 import type { Log } from '../base/log.ts'
-import { jittered, Loop } from '../base/loop.ts'
 import { placeOf } from '../kube/cache.ts'
 import type { Leases } from '../leases/leases.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -17,6 +16,7 @@ import { nextLook } from './next.ts'
 import { mustRevoke } from './permitted.ts'
 import { KeyQueue, type Taken } from './queue.ts'
 import { keysIn } from './replay.ts'
+import { Resync } from './resync.ts'
 import type { RivalsOptions } from './rivals.ts'
 import { Turn, type TurnEnd } from './turn.ts'
 import { TurnLog } from './turn-log.ts'
@@ -45,7 +45,7 @@ export interface ReconcilerOptions<World> {
   /** `reconcile.<kind>.<act>.<kind of object>.before-send`, and `.after-send`, with the key. */
   readonly failpoint: Failpoint
   readonly rivals?: RivalsOptions
-  /** Default: 30 min. */
+  /** Interval in which all keys are looked at again, one after the other. Default: 30 min. */
   readonly resyncMs?: number
 }
 
@@ -63,7 +63,7 @@ export class Reconciler<World> {
   readonly #limits = new Map<string, TurnLimit>()
   readonly #turns = new Set<Promise<void>>()
   readonly #stopping = new AbortController()
-  readonly #resync: Loop
+  readonly #resync: Resync
   readonly #unlisten: (() => void)[] = []
   readonly #log: TurnLog
   readonly #breath: Breath
@@ -76,14 +76,13 @@ export class Reconciler<World> {
     this.#queue = new KeyQueue({ clock, gatherMs, room, shareOf, onReady: () => this.#pump() })
     this.#breath = new Breath(clock, () => this.#pump())
     this.#log = new TurnLog(kind.name, log, clock)
-    const rest = () => ({ ms: jittered(options.resyncMs ?? resyncMs, 0.1) })
-    const round = async () => {
-      this.effectsLost()
-      // An event may have been lost by a defect.
-      for (const source of kind.sources) for (const key of keysIn(source)) this.#queue.add(key, false)
-      return rest()
-    }
-    this.#resync = new Loop({ clock, round, failed: rest })
+    this.#resync = new Resync({
+      clock,
+      ms: options.resyncMs ?? resyncMs,
+      // Also those whose event was lost by a defect.
+      keys: () => [...this.#memories.keys(), ...kind.sources.flatMap(source => [...keysIn(source)])],
+      look: key => this.#lookAfresh(key),
+    })
     for (const { watch, keysOf } of kind.sources) {
       const listener = watch.on(change => {
         for (const { key, urgent } of keysOf(change)) this.#ask(key, urgent)
@@ -98,7 +97,7 @@ export class Reconciler<World> {
     const { signal } = this.#stopping
     const open = () => {
       this.#open = true
-      this.#resync.start({ ms: jittered(this.#options.resyncMs ?? resyncMs, 0.1) })
+      this.#resync.start()
       this.#pump()
     }
     Promise.all(kind.sources.map(({ watch }) => watch.whenSynced(signal))).then(open, () => {})
@@ -125,8 +124,13 @@ export class Reconciler<World> {
 
   /** Redis may have lost what effects wrote: all are written again. */
   effectsLost(): void {
-    for (const { effects } of this.#memories.values()) effects.clear()
-    this.pokeAll()
+    for (const key of this.#memories.keys()) this.#lookAfresh(key)
+    this.#gauge()
+  }
+
+  #lookAfresh(key: string): void {
+    this.#memories.get(key)?.effects.clear()
+    this.#queue.add(key, false)
   }
 
   #ask(key: string, urgent: boolean): void {
@@ -189,8 +193,10 @@ export class Reconciler<World> {
     const writer = new Writer({ kube, sights: kind.sources.map(({ watch }) => watch), call })
     const ends = () => this.#stopping.signal.aborted
     const onWrite = (verb: string, result: string) => metrics.reconcileWrites.inc({ kind: kind.name, verb, result })
+    const onDefect = (error: unknown) => this.#log.defect(key, error)
+    const outside = { clock, writer, limit, acquire, takeLock, ends, onWrite, onDefect }
     try {
-      return await new Turn({ kind, key, memory, clock, writer, limit, acquire, takeLock, ends, onWrite }).take()
+      return await new Turn({ kind, key, memory, ...outside }).take()
     } finally {
       limit.release()
       this.#limits.delete(key)

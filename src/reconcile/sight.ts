@@ -90,6 +90,7 @@ export class Sight implements OverlaidWatch {
     const index = new SightIndex(namesOf)
     this.#indexes.push(index)
     for (const key of [...this.#options.reflector.values()].map(keyOfFact)) this.#indexed(key)
+    for (const key of this.#laid.keys()) this.#indexed(key)
     return name => index.get(name, key => this.get(key))
   }
 

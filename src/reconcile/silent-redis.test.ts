@@ -26,6 +26,31 @@ describe('Reconciler and Redis', () => {
     expect([...samples.leases.held]).toEqual([])
   })
 
+  test('revokes at once when Redis does not take the lease back', async () => {
+    samples.replica()
+    samples.put('one', { members: ['ada', 'eve'] })
+    samples.leases.kept = new Promise(() => {})
+    await samples.pass(400)
+    samples.put('one', { members: ['ada'] })
+    await samples.pass(1_000)
+    expect(samples.get('RoleBinding', 's-one')!.subjects).toMatchObject([{ name: 'ada' }])
+  })
+
+  test('goes on without a lease when a defect keeps it, and logs that once', async () => {
+    samples.leases.silent = true
+    samples.replica()
+    samples.put('one')
+    await samples.pass(1_500)
+    expect(samples.log.messages).toEqual([])
+    samples.leases.defect = new TypeError('a defect')
+    for (const name of ['two', 'three']) samples.put(name)
+    await samples.pass(1_500)
+    expect(samples.names('RoleBinding')).toHaveLength(3)
+    const line = 'warn: a lease of a custom resource was not taken, for no reason of Redis'
+    // Of each kind.
+    expect(samples.log.messages).toEqual([line, line])
+  })
+
   test('asks nothing of a silent Redis but a lease, and nothing at all until it is asked again', async () => {
     const begun: string[] = []
     const route: Effect = { name: 'route', mark: '1', apply: async () => void begun.push('route') }

@@ -1,5 +1,6 @@
 /** Carries out the acts of a turn, stage by stage. Each stage is planned anew by what is seen then. */
 import type { Clock } from '../base/clock.ts'
+import { unlessAborted } from '../base/deadline.ts'
 import { Fenced, NeedsSomeone, RetryLater } from '../base/errors.ts'
 import type { TaskLease } from '../leases/leases.ts'
 import type { Due } from './due.ts'
@@ -32,6 +33,7 @@ export interface StagesOptions<World> {
   readonly takeLock: (name: string) => Promise<TaskLease | null>
   readonly ends: () => boolean
   readonly onWrite: (act: string, result: string) => void
+  readonly onDefect: (error: unknown) => void
 }
 
 export class Stages<World> {
@@ -118,16 +120,17 @@ export class Stages<World> {
   }
 
   async #underLock(lock: Lock, look: Look, writes: readonly Act[]): Promise<readonly Act[] | 'again'> {
-    const { takeLock, clock, due, limit } = this.#options
+    const { takeLock, clock, due, limit, onDefect } = this.#options
     if (due.names.has(lock.name)) return []
     if (this.lock === undefined) {
-      this.lock = await heldSoon(takeLock(lock.name), clock)
+      this.lock = await heldSoon(takeLock(lock.name), clock, onDefect)
       if (this.lock === 'silent') due.names.add(lock.name)
       // What the last holder did counts.
       return 'again'
     }
     if (typeof this.lock !== 'object') return []
-    const reason = this.#isChecked ? undefined : await limit.interruptible(() => lock.check(limit.signal))
+    const check = () => unlessAborted(lock.check(limit.signal), limit.signal)
+    const reason = this.#isChecked ? undefined : await limit.interruptible(check)
     this.#isChecked = true
     if (reason === undefined) return writes
     for (const act of writes) this.failed.add(signature(act, look.wish))

@@ -96,6 +96,24 @@ describe('Reconciler with trouble', () => {
     expect([asked, samples.phase('one'), samples.log.messages]).toEqual([4, 'Ready', []])
   })
 
+  test('ends a turn in its time when the check of a lock does not answer', async () => {
+    let asked = 0
+    const check = async () => {
+      asked += 1
+      return asked === 1 ? new Promise<undefined>(() => {}) : undefined
+    }
+    const change = (kind: Kind<never>): Kind<never> => ({
+      ...kind,
+      desired: (...args) => ({ ...kind.desired(...args), lock: { name: 'group:g', check } }),
+    })
+    samples.replica({ change: change as never })
+    samples.put('one')
+    await samples.pass(500)
+    expect(samples.names('Service')).toEqual([])
+    await samples.pass(8_000)
+    expect(samples.phase('one')).toBe('Ready')
+  })
+
   test('waits for another replica’s lease, but not with a revocation', async () => {
     samples.replica()
     samples.put('one', { members: ['ada', 'eve'] })

@@ -9,12 +9,20 @@ export class TurnLog {
   readonly #log: Log
   readonly #kind: string
   readonly #refusals: Rarely
+  readonly #defects: Rarely
 
   constructor(kind: string, log: Log, clock: Clock) {
     this.#kind = kind
     this.#log = log
     const messages = { trouble: 'a write for a custom resource was refused', over: '' }
     this.#refusals = new Rarely({ clock, log, fields: { kind }, ...messages })
+    const trouble = 'a lease of a custom resource was not taken, for no reason of Redis'
+    this.#defects = new Rarely({ clock, log, fields: { kind }, trouble, over: '' })
+  }
+
+  /** A turn goes on without a lease, which the next ones may not get either. */
+  defect(key: string, error: unknown): void {
+    this.#defects.failed(error instanceof Error ? error.message : 'unknown', { key, err: error }, 'defect')
   }
 
   /**

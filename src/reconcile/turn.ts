@@ -14,7 +14,7 @@ import { briefly, KubeError } from '../kube/client.ts'
 import type { TaskLease } from '../leases/leases.ts'
 import { Due } from './due.ts'
 import { Failure, statusName } from './failure.ts'
-import { type Held, heldSoon } from './held.ts'
+import { giveBack, type Held, heldSoon } from './held.ts'
 import { type TurnLimit, TurnOver } from './limit.ts'
 import { type Look, lookAt, sightOf } from './look.ts'
 import { type Memory, remember } from './memory.ts'
@@ -65,6 +65,8 @@ export interface TurnOptions<World> {
   /** Whether the process ends: nothing more is begun. */
   readonly ends: () => boolean
   readonly onWrite: (act: string, result: string) => void
+  /** Gets an error of a lease that is not Redis' silence. */
+  readonly onDefect: (error: unknown) => void
 }
 
 /** Replicas without leases begin within this time. */
@@ -86,19 +88,19 @@ export class Turn<World> {
   #lease: Held | undefined
 
   constructor(options: TurnOptions<World>) {
-    const { kind, key, memory, clock, writer, limit, ends, takeLock, onWrite } = options
+    const { kind, key, memory, clock, writer, limit, ends, takeLock, onWrite, onDefect } = options
     this.#options = options
     this.#due = new Due(memory, limit, clock)
     this.#reader = new Reader({ parent: kind.parent, memory, writer, clock, limit })
     const look = () => this.#look()
     const common = { kind, memory, clock, writer, look, onWrite }
-    this.#stages = new Stages({ ...common, reader: this.#reader, due: this.#due, limit, takeLock, ends })
+    this.#stages = new Stages({ ...common, reader: this.#reader, due: this.#due, limit, takeLock, ends, onDefect })
     this.#reporter = new Reporter({ ...common, key, due: this.#due.names })
   }
 
   /** Never throws, but for a defect of the kind. */
   async take(): Promise<TurnEnd> {
-    const { kind, memory, clock, acquire } = this.#options
+    const { kind, memory, clock, acquire, onDefect } = this.#options
     const first = this.#look()
     const look = first && (await this.#reader.waiting(first)) ? this.#look() : first
     if (!look) return this.#end('left')
@@ -107,7 +109,7 @@ export class Turn<World> {
       memory.refusals = 0
       return this.#over('idle')
     }
-    this.#lease = await heldSoon(acquire(), clock)
+    this.#lease = await heldSoon(acquire(), clock, onDefect)
     const revokes = this.#writesNow(look).some(isRevocation)
     const onlyRevocations = this.#lease === 'refused'
     if (onlyRevocations && (memory.refusals === 0 || !revokes)) {
@@ -121,7 +123,7 @@ export class Turn<World> {
       if (isUndone || losesParent(look, kind.parent)) await this.#stages.readParents(look)
       return await this.#act(onlyRevocations)
     } finally {
-      for (const held of [this.#stages.lock, this.#lease]) if (typeof held === 'object') await held.release()
+      await Promise.all([this.#stages.lock, this.#lease].map(held => giveBack(held, clock)))
     }
   }
 

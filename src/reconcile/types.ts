@@ -210,6 +210,7 @@ export interface OwnedKind {
 
 export interface Source extends OwnedKind {
   readonly watch: OverlaidWatch
+  /** Pure. What it throws is logged, and names no key. It is also called for objects that have not changed. */
   keysOf(change: Change<Fact>): Iterable<Poke>
 }
 

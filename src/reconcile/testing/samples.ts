@@ -28,14 +28,23 @@ export class FakeLeases {
 
   /** Redis answers when this is resolved. */
   late: Promise<void> | undefined
+  /** Redis takes leases back when this is resolved. */
+  kept: Promise<void> | undefined
+  /** What asking for a lease throws. */
+  defect: Error | undefined
 
   acquireTask = async (key: string) => {
     this.asked += 1
     await this.late
+    if (this.defect) throw this.defect
     if (this.silent) throw new RetryLater('Redis does not answer')
     if (this.held.has(key) && !this.lapsing) return null
     this.held.add(key)
-    return { token: 'token-of-lease', release: async () => void this.held.delete(key) }
+    const release = async () => {
+      await this.kept
+      this.held.delete(key)
+    }
+    return { token: 'token-of-lease', release }
   }
 }
 
