@@ -226,7 +226,7 @@ export interface Kind<World> {
   desired(key: string, world: World, nowMs: number): Verdict
   /**
    * Pure. A settled result must give the same status at each replica; a field `lastTransitionTime` is not compared between
-   * them, and should be that of `world` while nothing else differs. `nowMs`: since the epoch.
+   * them, and should be that of `world` while nothing else differs. `nowMs`: since the epoch. Undefined: nobody is told.
    */
   report(key: string, world: World, result: Result, nowMs: number): StatusPatch | undefined
   /** For whom a key counts, so that nobody delays others; pure. Default: its namespace, or itself without one. */
