@@ -28,7 +28,7 @@ export const controlsOfDeclarations: readonly Control[] = [
     edits: [
       {
         file: 'src/reconcile/writer.ts',
-        find: 'await this.#get(refOf(object))',
+        find: 'if (isAlreadyExists(error)) await this.#get(refOf(object))',
         replace: `const { uid } = (await this.#get(refOf(object)))!.metadata
       await kube.patch({ ...refOf(object), uid: uid! }, object)`,
       },
