@@ -59,6 +59,7 @@ describe('Rivals', () => {
     found(rivals, 4)
     expect([rivals.leftMs(3), rivals.leftMs(30_003), rivals.leftMs(120_003)]).toEqual([30_000, 90_000, 0])
     expect([119_000, 120_003].map(ms => rivals.isContended('wish', ms))).toEqual([true, false])
+    expect([60_002, 60_003, 120_003].map(ms => rivals.isSuspected('wish', ms))).toEqual([false, true, false])
   })
 
   test('are suspected without a pause, and pause at the next change', () => {

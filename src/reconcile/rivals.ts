@@ -24,9 +24,9 @@ export class Rivals {
   #pausedUntilMs = Number.NEGATIVE_INFINITY
   /** The one answer after a pause was not given yet. */
   #owesAnswer = false
-  /** When the rival has been silent for long enough. */
-  #calmAtMs = Number.NEGATIVE_INFINITY
-  /** Until then others may know of a rival that we do not see. */
+  /** Until then the rival is known by what it did. */
+  #knownUntilMs = Number.NEGATIVE_INFINITY
+  /** Until then others may know of a rival that we do not see, or have seen it later than we. */
   #suspectedUntilMs = Number.NEGATIVE_INFINITY
 
   constructor(options: RivalsOptions = rivalsDefaults) {
@@ -41,7 +41,7 @@ export class Rivals {
     this.#foundMs = []
     this.#owesAnswer = false
     this.#pausedUntilMs = Number.NEGATIVE_INFINITY
-    this.#calmAtMs = Number.NEGATIVE_INFINITY
+    this.#knownUntilMs = Number.NEGATIVE_INFINITY
     this.#suspectedUntilMs = Number.NEGATIVE_INFINITY
   }
 
@@ -60,8 +60,9 @@ export class Rivals {
     this.#lastSeen = seen
     this.#foundMs = [...this.#foundMs.filter(ms => ms > nowMs - this.#options.withinMs), nowMs]
     // A rival that was known is back.
-    if (this.#foundMs.length < this.#options.times && nowMs >= this.#endMs) return
-    this.#calmAtMs = nowMs + this.#knownMs
+    if (this.#foundMs.length < this.#options.times && nowMs >= this.#suspectedUntilMs) return
+    this.#knownUntilMs = nowMs + this.#options.withinMs
+    this.#suspectedUntilMs = nowMs + this.#silentMs
     if (!this.#owesAnswer) this.#pausedUntilMs = nowMs + this.#options.pauseMs
     this.#owesAnswer = !this.#owesAnswer
   }
@@ -75,11 +76,11 @@ export class Rivals {
 
   /** Others replace our status again and again: one of us may have given way to a rival. */
   suspect(wish: string, nowMs: number): void {
-    if (wish === this.#wish) this.#suspectedUntilMs = nowMs + this.#knownMs
+    if (wish === this.#wish) this.#suspectedUntilMs = nowMs + this.#silentMs
   }
 
   /** Longer than two pauses, in which each of two rivals tries once. */
-  get #knownMs(): number {
+  get #silentMs(): number {
     return 2 * this.#options.withinMs
   }
 
@@ -90,21 +91,20 @@ export class Rivals {
 
   /** Whether there is a rival, or is suspected: from the first pause until it has done nothing for twice `withinMs`. */
   isContended(wish: string, nowMs: number): boolean {
-    return wish === this.#wish && nowMs < this.#endMs
+    return wish === this.#wish && nowMs < this.#suspectedUntilMs
   }
 
-  /** Whether a rival is only suspected. Those who know of it tell when it is gone. */
+  /**
+   * Whether a rival is only suspected. Those who know of it tell so, and who is the first to suspect none tells that. So replicas
+   * that have seen its last change within `withinMs` never contradict each other.
+   */
   isSuspected(wish: string, nowMs: number): boolean {
-    return this.isContended(wish, nowMs) && nowMs >= this.#calmAtMs
+    return this.isContended(wish, nowMs) && nowMs >= this.#knownUntilMs
   }
 
   /** Milliseconds until the end of the pause, or then until there is no rival; 0 without one. */
   leftMs(nowMs: number): number {
-    const endMs = nowMs < this.#pausedUntilMs ? this.#pausedUntilMs : this.#endMs
+    const endMs = nowMs < this.#pausedUntilMs ? this.#pausedUntilMs : this.#suspectedUntilMs
     return Math.max(0, endMs - nowMs)
-  }
-
-  get #endMs(): number {
-    return Math.max(this.#calmAtMs, this.#suspectedUntilMs)
   }
 }
