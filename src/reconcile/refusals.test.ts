@@ -36,6 +36,15 @@ describe('Reconciler and answers of the API server', () => {
     expect([answered.count, samples.phase('one')]).toEqual([3, 'Ready'])
   })
 
+  test('comes back at once, and says nothing, when a quota is counted for another at the moment', async () => {
+    samples.replica()
+    const answered = answer('Service', new KubeError(409, 'Conflict', 'the quota was modified'), 1)
+    samples.put('one')
+    await samples.pass(500)
+    const statuses = samples.written().filter(write => write.startsWith('status '))
+    expect([answered.count, samples.phase('one'), statuses.length]).toEqual([1, 'Ready', 1])
+  })
+
   test('pauses between refusals of the same wish', async () => {
     samples.replica()
     const answered = answer('Service', new KubeError(422, 'Invalid', 'spec: Invalid value'))

@@ -95,9 +95,8 @@ describe('Sight', () => {
     api.remove({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'n', name: 'a' })
     api.show()
     expect(named('1')).toEqual([])
+    sight.lay(api.put(map('3', 'b')))
     const later = sight.index(({ ref }) => [ref.name])
-    api.put(map('3', 'b'))
-    api.show()
     expect(later('b')).toHaveLength(1)
   })
 

@@ -205,6 +205,8 @@ describe('Reconciler with trouble', () => {
     samples.put('one')
     await samples.pass(500)
     samples.api.remove(ref('Sample', 'one', 'sample.skylab.dev/v1'))
+    // An object names a key that is none of ours.
+    samples.api.put({ apiVersion: 'v1', kind: 'Service', metadata: { name: 's-two', namespace: 'n' } })
     await samples.pass(1_000)
     expect(gone).toEqual(['n/one'])
   })
