@@ -5,90 +5,32 @@
 import type { KubeObject } from '../base/domain.ts'
 import { RetryLater } from '../base/errors.ts'
 import type { Reason } from '../base/reasons.ts'
+import type {
+  DeleteOptions,
+  DeleteOutcome,
+  ListOptions,
+  ListPage,
+  MergePatch,
+  ObjectIdentity,
+  OpenWatch,
+  PatchOptions,
+  VersionedDeleteOutcome,
+  WatchOptions,
+} from './calls.ts'
+import { type CreatedObject, createdObject } from './created.ts'
 import { isExpired, isNotFound, KubeError } from './errors.ts'
 import { collectionPath, creationPath, type ObjectRef, objectPath } from './kinds.ts'
 import { lineSplitter } from './lines.ts'
 import { type CallOptions, type Method, Requester, type RequesterOptions, type RequestOptions } from './requester.ts'
 
 export type { Log } from '../base/log.ts'
+export type * from './calls.ts'
+export type { CreatedObject } from './created.ts'
 export { briefly, isAlreadyExists, isExpired, isNotFound, isOverQuota, KubeError } from './errors.ts'
 export type { ObjectRef } from './kinds.ts'
 export { applyRbac, inOperatorsWords, type Refuser, refuserOf, refusers, remedyOf } from './refusals.ts'
 export type { CallOptions, OnRefusal, OnRequest, RequestOptions } from './requester.ts'
 export type KubeClientOptions = RequesterOptions
-
-/** An object with its UID: only this one may be deleted. */
-export interface ObjectIdentity extends ObjectRef {
-  readonly uid: string
-}
-
-export interface DeleteOptions extends CallOptions {
-  /** Default: the object's own. */
-  readonly graceSeconds?: number | undefined
-  /** What happens to its dependents. Default: the kind's own. */
-  readonly propagation?: 'Background' | 'Foreground' | undefined
-}
-
-export interface PatchOptions extends CallOptions {
-  /** The object is changed only if this is its version. Default: any version. */
-  readonly resourceVersion?: string | undefined
-  /** The part of the object that is written; all else in the patch is then ignored. Default: all but its status. */
-  readonly subresource?: 'status' | undefined
-}
-
-/**
- * - `accepted`: it is being deleted, or was deleted at once;
- * - `gone`: the server has no object of that name;
- * - `other`: the object of that name has another UID, and was not touched.
- */
-export type DeleteOutcome = 'accepted' | 'gone' | 'other'
-
-/** As `DeleteOutcome`; `changed`: the object has another version than the one given, and was not touched. */
-export type VersionedDeleteOutcome = DeleteOutcome | 'changed'
-
-export interface ListScope {
-  /** Default: all namespaces. */
-  readonly namespace?: string | undefined
-  readonly labelSelector?: string | undefined
-  readonly fieldSelector?: string | undefined
-}
-
-export interface ListOptions extends ListScope {
-  readonly signal?: AbortSignal | undefined
-  readonly agent?: string | undefined
-}
-
-export interface ListPage {
-  readonly items: readonly KubeObject[]
-  /** The state of the cluster that the whole list shows; a watch can start from it. */
-  readonly resourceVersion: string
-  /** A list begins here, possibly again: a list that expired is started anew, and its earlier pages are void. */
-  readonly first: boolean
-}
-
-export interface WatchOptions extends ListScope {
-  readonly resourceVersion: string
-  /** The server ends the watch after this time. */
-  readonly timeoutSeconds: number
-  readonly signal: AbortSignal
-}
-
-export interface OpenWatch {
-  /**
-   * Passes each line on: JSON, whose bytes must be copied if they are kept. An error that `onLine` throws ends the watch.
-   * Resolves when the server has ended it; rejects with what ended it before.
-   */
-  read(onLine: (line: Buffer) => void): Promise<void>
-}
-
-/** A JSON merge patch. `null` removes a field. */
-export interface MergePatch {
-  readonly metadata?: Readonly<Record<string, unknown>>
-  readonly [field: string]: unknown
-}
-
-/** A created object. Its metadata is parsed when it is used: of six objects in eight it never is. */
-export type CreatedObject = Pick<KubeObject, 'apiVersion' | 'kind' | 'metadata'>
 
 const pageSize = 500
 
@@ -329,30 +271,6 @@ export class KubeClient {
   close(): Promise<void> {
     return this.#requester.close()
   }
-}
-
-/**
- * The object that the server made. API servers write its kind first; an answer that begins otherwise is read at once.
- * @throws {Error} when the answer is no object of this kind
- */
-function createdObject({ apiVersion, kind }: KubeObject, json: Buffer): CreatedObject {
-  const head = `{"kind":${JSON.stringify(kind)}`
-  const isUsual = json.toString('latin1', 0, head.length) === head
-  let metadata = isUsual ? undefined : metadataOf(kind, json)
-  return {
-    apiVersion,
-    kind,
-    get metadata() {
-      metadata ??= metadataOf(kind, json)
-      return metadata
-    },
-  }
-}
-
-function metadataOf(kind: string, json: Buffer): KubeObject['metadata'] {
-  const made = JSON.parse(json.toString()) as KubeObject | null
-  if (made?.kind !== kind) throw new Error(`the answer to a creation is no ${kind}`)
-  return made.metadata
 }
 
 const ignored = () => undefined

@@ -4,9 +4,10 @@
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client'
 import { labKind } from '../base/subject.ts'
+import { callBuckets } from './buckets.ts'
+import { metricsOfDeclarations } from './declarations.ts'
 
-/** In seconds, from a Redis call to a spawn that takes its whole time-out. */
-const callBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+/** In seconds, up to a spawn that takes its whole time-out. */
 const operationBuckets = [0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300, 600]
 
 export type Metrics = ReturnType<typeof createMetrics>
@@ -69,37 +70,7 @@ export function createMetrics(registry: Registry) {
       buckets: [...callBuckets, 30, 60],
       registers,
     }),
-    reconcileTurns: new Counter({
-      name: 'skylab_reconcile_turns_total',
-      help: 'Looks at the objects of one custom resource, by its kind and result (idle: nothing to do; done; left: it is gone; refused: another replica is at it; over: it took too long; cut: a revocation has come; due: done except for what waits for Redis; held: done except for what failed a moment ago; failed)',
-      labelNames: ['kind', 'result'] as const,
-      registers,
-    }),
-    reconcileReaction: new Histogram({
-      name: 'skylab_reconcile_reaction_seconds',
-      help: 'Time from an event to the end of the writes that it caused, by kind of custom resource',
-      labelNames: ['kind'] as const,
-      buckets: [...callBuckets, 30, 60],
-      registers,
-    }),
-    reconcileWrites: new Counter({
-      name: 'skylab_reconcile_writes_total',
-      help: 'Writes for custom resources, by their kind, verb (create, change, remove, report: its status) and result (done; stale: the object had changed; failed)',
-      labelNames: ['kind', 'verb', 'result'] as const,
-      registers,
-    }),
-    reconcileQueue: new Gauge({
-      name: 'skylab_reconcile_queue_depth',
-      help: 'Custom resources that wait for a look, by kind',
-      labelNames: ['kind'] as const,
-      registers,
-    }),
-    reconcileContended: new Gauge({
-      name: 'skylab_reconcile_contended',
-      help: 'Custom resources whose objects another writer changes again and again, by kind',
-      labelNames: ['kind'] as const,
-      registers,
-    }),
+    ...metricsOfDeclarations(registers),
     prepullFailures: new Counter({
       name: 'skylab_image_prepull_failures_total',
       help: 'Failed prepulls seen by this replica, by result (failed: nodes could not pull the image in time; refused: the cluster refused the DaemonSet)',
