@@ -18,12 +18,12 @@ export class AdminKube {
     this.#config.loadFromFile(kubeconfig)
   }
 
-  /** One request. A body of PATCH is a merge patch. Headers may impersonate a user (`Impersonate-User`). */
+  /** One request. A body of PATCH is a merge patch. Headers may impersonate a user (`Impersonate-User`) of some groups. */
   async request(
     method: string,
     path: string,
     body?: object,
-    more: Readonly<Record<string, string>> = {},
+    more: Readonly<Record<string, string | string[]>> = {},
   ): Promise<KubeAnswer> {
     this.#agent ??= this.#connect()
     const { agent, headers: credentials } = await this.#agent
