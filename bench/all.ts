@@ -23,6 +23,7 @@ interface Run {
 const runs: readonly Run[] = [
   { name: 'readers', full: '', small: '--good 200 --stuck 50 --seconds 5' },
   { name: 'worst', full: '', small: '--pairs 1 --seconds 5' },
+  { name: 'tenants-authorization', full: '', small: '--tenants 20 --questions 20 --admissions 5' },
   { name: 'heirs', full: '', small: '--labs 100' },
   { name: 'images', full: '', small: '--tags 200 --refreshes 5 --requests 50' },
   { name: 'spawn', full: '--labs 100 --singles 5 --steady', small: '--labs 20 --warm-up 20 --pairs 1' },
