@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { tenantsObjects } from '../../../dev/kube/tenants.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { eventually } from '../../kit/cluster/world.ts'
-import { impersonate, lnamespace } from '../../kit/tenants/objects.ts'
+import { impersonate, lnamespace, user } from '../../kit/tenants/objects.ts'
 import { change, make, remove } from '../../kit/tenants/site.ts'
 import * as accounts from './account.cases.ts'
 import { refused as refusedToAccount } from './account-refused.cases.ts'
@@ -18,6 +18,10 @@ beforeAll(async () => {
   world = await startWorld()
 })
 afterAll(() => world?.site.close())
+
+function sudoer(name: string) {
+  return { kind: 'User', name, namespace: '' }
+}
 
 const rows = (cases: readonly Case[]) => cases.map(each => [each.title, each.by, each] as const)
 
@@ -79,6 +83,28 @@ test('the definition can be deleted by an administrator who has annotated it', a
   await mark(null)
   expect(carl!.status).toBe(200)
   expect(mona!.body.message).toContain('as an account that may override lnamespaces')
+})
+
+test.each([
+  ['whoever creates without a list', 'eve', undefined, [sudoer('eve')]],
+  ['nobody where the list is empty', 'eve', [], []],
+  ['those of the list', 'eve', [user('ada')], [sudoer('ada')]],
+  ['nobody where a program creates without a list', 'argo', undefined, undefined],
+] as const)('sudoers are %s', async (_title, by, sudoers, expected) => {
+  const { body } = await world.site.send(people[by], make(lnamespace('new', sudoers && { sudoers })))
+  expect(body.metadata.annotations).toEqual({ 'lns.skylab/requester': people[by].name })
+  expect(body.spec?.sudoers).toEqual(expected)
+})
+
+test('a creation is refused while nothing adds the requester', async () => {
+  const { site } = world
+  const ask = make(lnamespace('new'))
+  const isRefused = async () => (await site.send(people.eve, ask)).body.message?.includes('must be who asks') ?? false
+  const binding = (await tenantsObjects()).find(({ kind }) => kind === 'MutatingAdmissionPolicyBinding')!
+  await site.must(people.carl, remove(binding))
+  await eventually('a refusal', isRefused)
+  await site.must(people.carl, make(binding))
+  await eventually('no refusal', async () => !(await isRefused()))
 })
 
 test('the policies afford a role with 500 owners', async () => {

@@ -23,7 +23,10 @@ const places = {
   LNamespace: { apiVersion: lnsVersion, plural: 'lnamespaces' },
   CustomResourceDefinition: { apiVersion: 'apiextensions.k8s.io/v1', plural: 'customresourcedefinitions' },
   ValidatingAdmissionPolicy: { apiVersion: 'admissionregistration.k8s.io/v1', plural: 'validatingadmissionpolicies' },
-  MutatingAdmissionPolicy: { apiVersion: 'admissionregistration.k8s.io/v1', plural: 'mutatingadmissionpolicies' },
+  MutatingAdmissionPolicyBinding: {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    plural: 'mutatingadmissionpolicybindings',
+  },
 } as const satisfies Record<string, Place>
 
 export type TenantKind = keyof typeof places
