@@ -32,6 +32,8 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   ],
   // What custom resources declare.
   'src/reconcile': ['src/base', 'src/telemetry', 'src/kube', 'src/leases'],
+  // The rules of tenants, without I/O.
+  'src/tenants': ['src/base', 'src/config', 'src/kube', 'src/reconcile'],
   // The HTTP API, and the processes.
   'src/api': [
     ...['src/base', 'src/config', 'src/telemetry', 'src/tls', 'src/identity', 'src/labs', 'src/form'],

@@ -39,7 +39,17 @@ export class FakeApi {
 
   /** A watch on one kind, as a sight. */
   sight(apiVersion: string, kind: string, paths: readonly Path[], clock: Clock, selects: Selects = () => true): Sight {
-    const project = (object: KubeObject) => factOf(object, paths)
+    return this.sightOf(apiVersion, kind, object => factOf(object, paths), clock, selects)
+  }
+
+  /** The same, with a projection of its own. */
+  sightOf(
+    apiVersion: string,
+    kind: string,
+    project: (object: KubeObject) => Fact,
+    clock: Clock,
+    selects: Selects = () => true,
+  ): Sight {
     const reflector = new FakeWatch(project, selects)
     const name = `${apiVersion} ${kind}`
     this.#watches.set(name, [...(this.#watches.get(name) ?? []), reflector])

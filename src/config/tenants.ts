@@ -1,0 +1,80 @@
+/** The block `tenants`: what a namespace that people make themselves may be called, may carry, and gets. */
+import { z } from 'zod'
+import { parseQuantity } from '../base/quantity.ts'
+import { seconds } from './values.ts'
+
+export const podSecurityLevels = ['privileged', 'baseline', 'restricted'] as const
+
+/** A name of a namespace, or the beginning of such names and an asterisk. */
+const reservedName = z
+  .string()
+  .regex(/^[a-z0-9][-a-z0-9]{0,62}\*?$/, { error: 'not the name of a namespace, or its beginning and an asterisk' })
+
+/** Labels that Kubernetes, meshes or this program believe: no tenant may set them by a prefix. */
+const believed = /(^|\.)(kubernetes\.io|k8s\.io|istio\.io|skylab|lblw\.dev)\/$|^(lns\.)?skylab\/$/
+
+const labelPrefix = z
+  .string()
+  .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/$/, {
+    error: 'not a prefix of labels, such as example.com/',
+  })
+  .refine(prefix => !believed.test(prefix), { error: 'is a prefix that the cluster or this program believes' })
+
+const quantity = z
+  .union([z.string(), z.number()], { error: 'not a Kubernetes quantity' })
+  .transform((value, context) => {
+    try {
+      if (parseQuantity(value) >= 0) return String(value)
+    } catch {
+      // Told below.
+    }
+    context.addIssue('not a Kubernetes quantity')
+    return z.NEVER
+  })
+
+const quantities = z.record(z.string().regex(/^[A-Za-z0-9][-A-Za-z0-9_./]{0,252}$/), quantity)
+
+const limits = z.strictObject({
+  default: quantities.default({}).describe('limits of a container that names none'),
+  defaultRequest: quantities.default({}).describe('requests of a container that names none'),
+  max: quantities.default({}).describe('the most that a container may name'),
+})
+
+const platform = z.strictObject({
+  podSecurity: z.enum(podSecurityLevels).default('baseline').describe('the Pod Security Standard that is enforced'),
+  quota: quantities.default({}).describe('the ResourceQuota, such as `requests.cpu`; without an entry there is none'),
+  limits: limits.prefault({}).describe('the LimitRange; without an entry there is none'),
+  network: z
+    .enum(['deny', 'open'])
+    .default('deny')
+    .describe('`deny`: pods of other namespaces reach none of this one, unless a NetworkPolicy allows it'),
+})
+
+export const tenants = z.strictObject({
+  reserved: z
+    .array(reservedName)
+    .default([])
+    .describe(
+      'names that no tenant may have, beside default, kube-*, the controller’s namespace and those of labs; `team-*` means all that begin so',
+    ),
+  labelPrefixes: z
+    .array(labelPrefix)
+    .default([])
+    .describe('prefixes of the labels that `namespaceLabelOverrides` may set; others are refused'),
+  maxPerUser: z
+    .number()
+    .int()
+    .positive()
+    .default(100)
+    .describe('LNamespaces of one requester; further ones get no namespace until one of them is gone'),
+  unlimitedRequesters: z
+    .array(z.string().min(1).max(256))
+    .default([])
+    .describe('requesters without that limit, such as the one who applies a repository'),
+  platform: platform.prefault({}).describe('what a namespace gets where its LNamespace says nothing'),
+  policyIntervalSeconds: seconds(60).describe('interval of checks that the admission policies of tenants work'),
+  room: z.number().int().positive().default(16).describe('tenants that this replica writes at once'),
+})
+
+export type TenantsConfig = z.infer<typeof tenants>
+export type PlatformConfig = TenantsConfig['platform']

@@ -1,0 +1,36 @@
+/** Numbers of tenants, for metrics. Pure. */
+import { asObjects, asText } from '../base/json.ts'
+import { runningGrants } from './grants.ts'
+import { sudoName } from './names.ts'
+import { isOwnedBy } from './objects.ts'
+import { checked } from './rules.ts'
+import { nameOf } from './spec.ts'
+import { type ConditionType, conditionTypes, isTrue } from './status.ts'
+import type { TenantWorld } from './world.ts'
+
+export interface TenantCount {
+  readonly conditions: Readonly<Record<ConditionType | 'Exists', number>>
+  readonly grants: number
+  readonly overdue: number
+}
+
+export function countTenants(world: TenantWorld, nowMs: number): TenantCount {
+  const conditions = {
+    Exists: 0,
+    ...Object.fromEntries(conditionTypes.map(type => [type, 0])),
+  } as TenantCount['conditions']
+  const counts: Record<string, number> = { ...conditions }
+  let [grants, overdue] = [0, 0]
+  for (const fact of world.sights.lnamespaces.values()) {
+    counts.Exists! += 1
+    for (const type of conditionTypes) if (isTrue(fact, type)) counts[type]! += 1
+    const check = checked(fact, world.settings)
+    const running = 'spec' in check ? runningGrants(fact, check.spec, nowMs) : []
+    grants += running.length
+    const entitled = new Set(['spec' in check ? check.spec.sudoers : [], running.map(({ user }) => user)].flat())
+    const binding = world.sights.clusterRoleBindings.get(sudoName(nameOf(fact)))
+    const bound = binding && isOwnedBy(binding, fact) ? asObjects(binding.owned.subjects) : []
+    overdue += bound.filter(({ name }) => !entitled.has(asText(name))).length
+  }
+  return { conditions: counts as TenantCount['conditions'], grants, overdue }
+}

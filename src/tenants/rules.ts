@@ -1,0 +1,129 @@
+/**
+ * Checks an LNamespace again, although its definition and the admission policies did: it may be older than these, and what is
+ * granted here is granted. Pure.
+ */
+import { asObject, type JsonObject } from '../base/json.ts'
+import { parseQuantity } from '../base/quantity.ts'
+import { type PlatformConfig, podSecurityLevels } from '../config/tenants.ts'
+import type { Fact } from '../reconcile/types.ts'
+import type { Checked, TenantSettings, TenantSpec } from './spec.ts'
+import { isDnsLabel, shown, subjectsAt, Unfit } from './subjects.ts'
+import { tenantLabels } from './words.ts'
+
+export const longestSudoSeconds = 28_800
+const defaultSudoSeconds = 3_600
+const mostLabels = 64
+const mostQuantities = 64
+
+/** What the LNamespace declares, or why it gets nothing. Never throws. */
+export function checked(fact: Fact, settings: TenantSettings): Checked {
+  const { name } = fact.ref
+  if (!isDnsLabel(name)) return refused('Invalid', `${shown(name)} cannot be the name of a namespace`)
+  const reserved = reservedBy(name, settings)
+  if (reserved) return refused('Reserved', `the name ${name} is reserved: ${reserved}`)
+  try {
+    return { spec: specOf(asObject(fact.owned.spec), settings) }
+  } catch (error) {
+    if (!(error instanceof Unfit)) throw error
+    return refused('Invalid', error.message)
+  }
+}
+
+const refused = (reason: 'Reserved' | 'Invalid', message: string): Checked => ({ refusal: { reason, message } })
+
+/** Whose a name is; undefined if a tenant may have it. */
+export function reservedBy(name: string, { ownNamespace, labPrefix, tenants }: TenantSettings): string | undefined {
+  if (name === 'default' || name === 'kube' || name.startsWith('kube-')) return 'it is one of the cluster’s own'
+  if (name === ownNamespace) return 'it is the controller’s own'
+  if (name === labPrefix || name.startsWith(`${labPrefix}-`)) return 'it is that of a lab'
+  const isMeant = (entry: string) => (entry.endsWith('*') ? name.startsWith(entry.slice(0, -1)) : name === entry)
+  return tenants.reserved.some(isMeant) ? 'by the configuration' : undefined
+}
+
+function specOf(declared: JsonObject, { tenants }: TenantSettings): TenantSpec {
+  const { users, managers, sudoers, istioRevision, namespaceLabelOverrides, sudo, platform } = declared
+  const { eligible, maxSeconds } = asObject(sudo)
+  const labels = labelsOf(namespaceLabelOverrides, tenants.labelPrefixes)
+  const revision = istioRevision ?? ''
+  if (typeof revision !== 'string' || !isLabelValue(revision))
+    throw new Unfit('spec.istioRevision is no value of a label')
+  return {
+    users: subjectsAt(users, 'spec.users'),
+    managers: subjectsAt(managers, 'spec.managers'),
+    sudoers: subjectsAt(sudoers, 'spec.sudoers', ['User']).map(({ name }) => name),
+    eligible: subjectsAt(eligible, 'spec.sudo.eligible'),
+    maxSeconds: secondsOf(maxSeconds),
+    labels: { ...labels, ...(revision !== '' && { [tenantLabels.istioRevision]: revision }) },
+    platform: platformOf(asObject(platform), tenants.platform),
+  }
+}
+
+function secondsOf(value: unknown): number {
+  const seconds = value ?? defaultSudoSeconds
+  const isFit = Number.isInteger(seconds) && (seconds as number) > 0 && (seconds as number) <= longestSudoSeconds
+  if (!isFit) throw new Unfit(`spec.sudo.maxSeconds is not a whole number from 1 to ${longestSudoSeconds}`)
+  return seconds as number
+}
+
+function labelsOf(value: unknown, prefixes: readonly string[]): Readonly<Record<string, string>> {
+  const entries = Object.entries(asObject(value))
+  if (entries.length > mostLabels) throw new Unfit(`spec.namespaceLabelOverrides has more than ${mostLabels} labels`)
+  for (const [key, label] of entries) {
+    const prefix = prefixes.find(prefix => key.startsWith(prefix))
+    if (prefix === undefined) {
+      throw new Unfit(`spec.namespaceLabelOverrides: the label ${shown(key)} has no prefix of tenants.labelPrefixes`)
+    }
+    if (!/^[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$/.test(key.slice(prefix.length))) {
+      throw new Unfit(`spec.namespaceLabelOverrides: ${shown(key)} is no key of a label`)
+    }
+    if (typeof label !== 'string' || !isLabelValue(label)) {
+      throw new Unfit(`spec.namespaceLabelOverrides: the value of ${shown(key)} is no value of a label`)
+    }
+  }
+  return Object.fromEntries(entries) as Record<string, string>
+}
+
+const isLabelValue = (text: string): boolean => /^([A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?$/.test(text)
+
+function platformOf({ podSecurity, quota, limits, network }: JsonObject, byDefault: PlatformConfig): PlatformConfig {
+  const { default: limit, defaultRequest, max } = asObject(limits)
+  return {
+    podSecurity: oneOf(podSecurityLevels, podSecurity, 'spec.platform.podSecurity') ?? byDefault.podSecurity,
+    network: oneOf(['deny', 'open'] as const, network, 'spec.platform.network') ?? byDefault.network,
+    quota: quota === undefined ? byDefault.quota : quantitiesOf(quota, 'spec.platform.quota'),
+    limits:
+      limits === undefined
+        ? byDefault.limits
+        : {
+            default: quantitiesOf(limit, 'spec.platform.limits.default'),
+            defaultRequest: quantitiesOf(defaultRequest, 'spec.platform.limits.defaultRequest'),
+            max: quantitiesOf(max, 'spec.platform.limits.max'),
+          },
+  }
+}
+
+function oneOf<T extends string>(values: readonly T[], value: unknown, at: string): T | undefined {
+  if (value === undefined) return undefined
+  const known = values.find(each => each === value)
+  if (known === undefined) throw new Unfit(`${at} is ${shown(value)}; it can be ${values.join(', ')}`)
+  return known
+}
+
+function quantitiesOf(value: unknown, at: string): Record<string, string> {
+  const entries = Object.entries(asObject(value))
+  if (entries.length > mostQuantities) throw new Unfit(`${at} has more than ${mostQuantities} resources`)
+  for (const [name, quantity] of entries) {
+    if (!/^[A-Za-z0-9][-A-Za-z0-9_./]{0,252}$/.test(name)) throw new Unfit(`${at}: ${shown(name)} is no resource`)
+    if (!isQuantity(quantity)) throw new Unfit(`${at}.${name}: ${shown(quantity)} is no quantity`)
+  }
+  return Object.fromEntries(entries.map(([name, quantity]) => [name, String(quantity)]))
+}
+
+function isQuantity(value: unknown): boolean {
+  if (typeof value !== 'string' && typeof value !== 'number') return false
+  try {
+    return parseQuantity(value) >= 0
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,85 @@
+/** The kind *sudoer*: a user, by name, who may impersonate himself while any LNamespace gives him sudo. Pure. */
+import type { Change } from '../kube/picture.ts'
+import type { Fact, Kind, Poke, Source, Verdict } from '../reconcile/types.ts'
+import { firstEnd, grantsIn, grantsText, runningGrants } from './grants.ts'
+import { isDrift } from './kind.ts'
+import { selfName, userOfName } from './names.ts'
+import { belongsTo, withoutForeign } from './objects.ts'
+import { selfRights } from './rights.ts'
+import { checked } from './rules.ts'
+import { isOrphaning } from './spec.ts'
+import { tenantWatches } from './watches.ts'
+import { tenantParent } from './words.ts'
+import { hasSudo, sudoUsers, type TenantWorld } from './world.ts'
+
+export function sudoerKind(world: TenantWorld): Kind<TenantWorld> {
+  return {
+    name: 'sudoer',
+    parent: tenantParent,
+    sources: sourcesOf(world),
+    world: () => world,
+    desired: desiredSudoer,
+    // A tenant tells of its sudoers.
+    report: () => undefined,
+    // Names of users may contain slashes.
+    shareOf: user => user,
+  }
+}
+
+export function desiredSudoer(user: string, world: TenantWorld, nowMs: number): Verdict {
+  const { sights, settings, bySudoer, unguarded } = world
+  const name = selfName(user)
+  const standing = [sights.clusterRoles.get(name) ?? [], sights.clusterRoleBindings.get(name) ?? []].flat()
+  const listing = bySudoer(user).filter(fact => gives(user, fact, world, nowMs))
+  const parents = listing.filter(({ deleting }) => !deleting).sort((a, b) => (a.uid < b.uid ? -1 : 1))
+  const dueMs = firstEnd(listing.flatMap(fact => grantsOf(user, fact, world, nowMs)))
+  const due = dueMs !== undefined && { dueMs }
+  if (parents.length === 0) {
+    // Whoever deletes the last of them may ask that all stays.
+    if (listing.some(isOrphaning)) return { do: 'hold', parent: 'shared', objects: [], standing: [] }
+    if (standing.length === 0) return { do: 'leave' }
+  }
+  const why = unguarded()
+  const objects = selfRights(user, parents, settings.installation)
+  return {
+    ...{ do: 'hold', parent: 'shared', standing, ...due },
+    objects: withoutForeign(objects, standing, fact => belongsTo(fact)),
+    ...(why !== undefined && { onlyRevocations: why }),
+  }
+}
+
+function gives(user: string, fact: Fact, { settings }: TenantWorld, nowMs: number): boolean {
+  const check = checked(fact, settings)
+  return 'spec' in check && hasSudo(user, fact, check.spec, nowMs)
+}
+
+function grantsOf(user: string, fact: Fact, { settings }: TenantWorld, nowMs: number) {
+  const check = checked(fact, settings)
+  if ('refusal' in check || check.spec.sudoers.includes(user)) return []
+  return runningGrants(fact, check.spec, nowMs).filter(grant => grant.user === user)
+}
+
+function sourcesOf(world: TenantWorld): readonly Source[] {
+  const { sights } = world
+  const ofSelf = function* (change: Change<Fact>): Generator<Poke> {
+    const user = userOfName(change.name)
+    if (user !== undefined) yield { key: user, urgent: isDrift(change) }
+  }
+  return [
+    { ...tenantWatches.lnamespaces, watch: sights.lnamespaces, keysOf: change => ofLNamespace(change, world) },
+    { ...tenantWatches.clusterRoles, watch: sights.clusterRoles, keysOf: ofSelf },
+    { ...tenantWatches.clusterRoleBindings, watch: sights.clusterRoleBindings, keysOf: ofSelf },
+  ]
+}
+
+/** Users who come or go; all of them when the LNamespace comes or goes. The end of a right passes new ones. */
+function* ofLNamespace(change: Change<Fact>, { settings }: TenantWorld): Generator<Poke> {
+  const previous = change.type === 'put' ? change.previous : change.value
+  const next = change.type === 'put' ? change.value : undefined
+  const of = (fact: Fact | undefined) => new Set(fact && !fact.deleting ? sudoUsers(fact, settings) : [])
+  const [before, after] = [of(previous), of(next)]
+  const granted =
+    previous && next && grantsText(previous) !== grantsText(next) ? [...grantsIn(previous), ...grantsIn(next)] : []
+  const others = new Set(granted.map(({ user }) => user))
+  for (const user of before.symmetricDifference(after).union(others)) yield { key: user, urgent: before.has(user) }
+}

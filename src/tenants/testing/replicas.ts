@@ -1,0 +1,72 @@
+/** For tests: replicas that reconcile tenants and sudoers on an API server in memory. */
+import { Registry } from 'prom-client'
+import { keepingLog } from '../../../test/kit/log.ts'
+import { Reconciler } from '../../reconcile/reconciler.ts'
+import { FakeLeases } from '../../reconcile/testing/toys.ts'
+import { createMetrics } from '../../telemetry/metrics.ts'
+import { tenantKind } from '../kind.ts'
+import { sudoerKind } from '../sudoer-kind.ts'
+import type { TenantWorld } from '../world.ts'
+import { Cluster, settingsOf } from './world.ts'
+
+/** Everything passes in the time of one clock, which the test moves. */
+export class Tenants extends Cluster {
+  readonly leases = new FakeLeases()
+  readonly log = keepingLog()
+  /** Why nothing may be granted. */
+  unguarded: string | undefined
+  readonly #reconcilers: Reconciler<TenantWorld>[] = []
+
+  replica(settings = settingsOf()) {
+    const { clock, api, leases, log } = this
+    const world = this.world(settings, () => this.unguarded)
+    const common = {
+      ...{ kube: api.client, leases, clock, log, leaseTtlMs: 10_000, room: 8, failpoint: async () => {} },
+      ...{ leaseKey: (name: string) => name, lockKey: (name: string) => `lock-of:${name}` },
+      metrics: createMetrics(new Registry()),
+    }
+    const tenants = new Reconciler({ kind: tenantKind(world), ...common })
+    const sudoers = new Reconciler({ kind: sudoerKind(world), ...common })
+    this.#reconcilers.push(tenants, sudoers)
+    for (const reconciler of [tenants, sudoers]) reconciler.start()
+    return { world, tenants, sudoers }
+  }
+
+  /** The admission policies are gone, or back. */
+  guard(unguarded: string | undefined): void {
+    this.unguarded = unguarded
+    for (const reconciler of this.#reconcilers) reconciler.pokeAll(true)
+  }
+
+  /** Lets time pass in small steps, with all that happens meanwhile. */
+  async pass(ms = 500): Promise<void> {
+    for (let left = ms; left > 0; left -= 10) {
+      this.clock.advance(Math.min(10, left))
+      await new Promise(resolve => setImmediate(resolve))
+    }
+  }
+
+  /** Forgets the writes so far. */
+  written(): string[] {
+    return this.api.writes.splice(0)
+  }
+
+  /** Conditions as `Type=Status/Reason`, without those that are as they should be. */
+  trouble(name: string): string[] {
+    const { conditions = [] } = (this.get('LNamespace', name)?.status ?? {}) as {
+      conditions?: { type: string; status: string; reason: string }[]
+    }
+    return conditions.filter(({ status }) => status !== 'True').map(({ type, reason }) => `${type}: ${reason}`)
+  }
+
+  isReady(name: string): boolean {
+    const { conditions = [] } = (this.get('LNamespace', name)?.status ?? {}) as {
+      conditions?: { type: string; status: string }[]
+    }
+    return conditions.some(({ type, status }) => type === 'Ready' && status === 'True')
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#reconcilers.map(reconciler => reconciler.stop()))
+  }
+}
