@@ -60,7 +60,7 @@ export const tenants = z.strictObject({
   labelPrefixes: z
     .array(labelPrefix)
     .default([])
-    .describe('prefixes of the labels that `namespaceLabelOverrides` may set; others are refused'),
+    .describe('prefixes of the labels that `namespaceLabelOverrides` may set; others are not set'),
   maxPerUser: z
     .number()
     .int()

@@ -1,5 +1,6 @@
 /** What becomes of LNamespaces, by what stands on an API server in memory. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { tenantKind } from './kind.ts'
 import { Tenants } from './testing/replicas.ts'
 import { group, settingsOf, user } from './testing/world.ts'
 import { tenantParent } from './words.ts'
@@ -175,6 +176,37 @@ describe('an LNamespace', () => {
       'pod-security.kubernetes.io/enforce-version',
     ])
   })
+})
+
+test('the use of a quota, and the phase of a namespace, ask for no look', async () => {
+  const { world } = tenants.replica()
+  await make('a', { ...declared, platform: { quota: { pods: '5' } } })
+  const keys: string[] = []
+  for (const { watch, keysOf } of tenantKind(world).sources) {
+    watch.on(change => keys.push(...[...keysOf(change)].map(({ key }) => key)))
+  }
+  for (const found of [tenants.get('ResourceQuota', 'lns-platform', 'a')!, tenants.get('Namespace', 'a')!]) {
+    tenants.api.put({ ...found, status: { used: { pods: '1' }, phase: 'Active' } } as never)
+  }
+  expect(keys).toEqual([])
+  const found = tenants.get('ResourceQuota', 'lns-platform', 'a')!
+  tenants.api.put({ ...found, spec: { hard: { pods: '9' } } } as never)
+  expect(keys).toEqual(['a'])
+})
+
+test('a label that the configuration does not open is not set, and costs nobody a right', async () => {
+  tenants.replica()
+  await make('a', {
+    ...declared,
+    namespaceLabelOverrides: { 'pod-security.kubernetes.io/enforce': 'privileged', team: 'red' },
+  })
+  expect(tenants.get('Namespace', 'a')!.metadata.labels).toMatchObject({
+    'pod-security.kubernetes.io/enforce': 'baseline',
+  })
+  expect(tenants.get('Namespace', 'a')!.metadata.labels).not.toHaveProperty('team')
+  expect(JSON.stringify(tenants.get('LNamespace', 'a')!.status)).toContain(
+    'the labels pod-security.kubernetes.io/enforce, team',
+  )
 })
 
 describe('an LNamespace that is not accepted', () => {

@@ -86,13 +86,15 @@ function holding(
   return { objects: withoutForeign(objects, standing, isOurs), standing, ...(dueMs !== undefined && { dueMs }) }
 }
 
-/** Whether an event tells of another's hand, or of an end: not of what was just made. */
-export function isDrift(change: Change<Fact>): boolean {
-  if (change.type === 'gone') return true
-  const { previous, value } = change
-  if (!previous) return false
+/**
+ * The key of an object, if the event concerns it: the use of a quota, or the phase of a Namespace, is none of ours. What tells
+ * of another's hand, or of an end, is urgent; what has come is not, since it was just made.
+ */
+export function pokes(change: Change<Fact>, key: string): readonly Poke[] {
+  const previous = change.type === 'put' ? change.previous : undefined
   const text = ({ owned, owners, deleting }: Fact) => canonical([owned, owners, deleting])
-  return text(previous) !== text(value)
+  if (previous && text(previous) === text(change.value)) return []
+  return [{ key, urgent: change.type === 'gone' || previous !== undefined }]
 }
 
 function sourcesOf(world: TenantWorld): readonly Source[] {
@@ -102,14 +104,14 @@ function sourcesOf(world: TenantWorld): readonly Source[] {
     ...{ watch: sights[watch], keysOf },
   })
   const within = (name: string) => (change: Change<Fact>) =>
-    change.name === name ? [{ key: change.namespace, urgent: isDrift(change) }] : []
+    change.name === name ? pokes(change, change.namespace) : []
   return [
     source('lnamespaces', change => ofLNamespace(change, world)),
     source('namespaces', change => ofNamespace(change, world)),
     ...bounding.map(watch => source(watch, within(platformName))),
     source('clusterRoles', change => ofClusterWide(change, world)),
     source('roleBindings', change => [
-      ...(bindingsInNamespace.includes(change.name) ? [{ key: change.namespace, urgent: isDrift(change) }] : []),
+      ...(bindingsInNamespace.includes(change.name) ? pokes(change, change.namespace) : []),
       ...ofForeign(change),
     ]),
     source('clusterRoleBindings', change => [...ofClusterWide(change, world), ...ofForeign(change)]),
@@ -139,12 +141,12 @@ function* otherRequests({ type, value }: Change<Fact>, { byRequester, settings }
 }
 
 function* ofNamespace(change: Change<Fact>, { sights }: TenantWorld): Generator<Poke> {
-  if (sights.lnamespaces.get(change.name)) yield { key: change.name, urgent: isDrift(change) }
+  if (sights.lnamespaces.get(change.name)) yield* pokes(change, change.name)
 }
 
 function* ofClusterWide(change: Change<Fact>, { bySudoer }: TenantWorld): Generator<Poke> {
   const tenant = tenantOfName(change.name)
-  if (tenant !== undefined) return yield { key: tenant, urgent: isDrift(change) }
+  if (tenant !== undefined) return yield* pokes(change, tenant)
   const user = userOfName(change.name)
   if (user === undefined) return
   // Its owners change with each tenant that lists the user: that concerns none of the others.

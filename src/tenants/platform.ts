@@ -57,6 +57,7 @@ function namespaceOf(
       labels: {
         ...labels,
         ...labelsFor({ installation, of: parent.ref.name }),
+        [tenantLabels.uid]: parent.uid,
         [tenantLabels.podSecurity]: platform.podSecurity,
       },
       // It stays as it is: it is read, and never written.

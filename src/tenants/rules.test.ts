@@ -75,9 +75,6 @@ describe('checked refuses a subject', () => {
 
 describe('checked refuses what bounds a tenant', () => {
   test.each([
-    [{ namespaceLabelOverrides: { team: 'red' } }, 'the label "team" has no prefix'],
-    [{ namespaceLabelOverrides: { 'pod-security.kubernetes.io/enforce': 'privileged' } }, 'has no prefix'],
-    [{ namespaceLabelOverrides: { 'lns.skylab/of': 'b' } }, 'has no prefix'],
     [{ namespaceLabelOverrides: { 'example.com/': 'b' } }, 'is no key of a label'],
     [{ namespaceLabelOverrides: { 'example.com/a': 'a b' } }, 'is no value of a label'],
     [{ istioRevision: 'a b' }, 'spec.istioRevision is no value of a label'],
@@ -102,6 +99,13 @@ describe('checked refuses what bounds a tenant', () => {
         labels: { 'example.com/a': 'b', 'istio.io/rev': 'canary' },
         maxSeconds: 3_600,
       },
+    })
+  })
+
+  test('and sets no label that the configuration does not open, whoever declared it', () => {
+    const closed = { team: 'red', 'pod-security.kubernetes.io/enforce': 'privileged', 'lns.skylab/of': 'b' }
+    expect(check('a', { namespaceLabelOverrides: { ...closed, 'example.com/a': 'b' } })).toMatchObject({
+      spec: { labels: { 'example.com/a': 'b' }, closedLabels: Object.keys(closed) },
     })
   })
 

@@ -43,7 +43,7 @@ export function reservedBy(name: string, { ownNamespace, labPrefix, tenants }: T
 function specOf(declared: JsonObject, { tenants }: TenantSettings): TenantSpec {
   const { users, managers, sudoers, istioRevision, namespaceLabelOverrides, sudo, platform } = declared
   const { eligible, maxSeconds } = asObject(sudo)
-  const labels = labelsOf(namespaceLabelOverrides, tenants.labelPrefixes)
+  const { labels, closedLabels } = labelsOf(namespaceLabelOverrides, tenants.labelPrefixes)
   const revision = istioRevision ?? ''
   if (typeof revision !== 'string' || !isLabelValue(revision))
     throw new Unfit('spec.istioRevision is no value of a label')
@@ -53,6 +53,7 @@ function specOf(declared: JsonObject, { tenants }: TenantSettings): TenantSpec {
     sudoers: subjectsAt(sudoers, 'spec.sudoers', ['User']).map(({ name }) => name),
     eligible: subjectsAt(eligible, 'spec.sudo.eligible'),
     maxSeconds: secondsOf(maxSeconds),
+    closedLabels,
     labels: { ...labels, ...(revision !== '' && { [tenantLabels.istioRevision]: revision }) },
     platform: platformOf(asObject(platform), tenants.platform),
   }
@@ -65,23 +66,28 @@ function secondsOf(value: unknown): number {
   return seconds as number
 }
 
-function labelsOf(value: unknown, prefixes: readonly string[]): Readonly<Record<string, string>> {
+/**
+ * A label without an open prefix is not set, whoever declared it: who may override is seen at admission alone. It costs
+ * nobody a right, since that would be a high price for a label.
+ */
+function labelsOf(value: unknown, prefixes: readonly string[]): Pick<TenantSpec, 'labels' | 'closedLabels'> {
   const entries = Object.entries(asObject(value))
   if (entries.length > mostLabels) throw new Unfit(`spec.namespaceLabelOverrides has more than ${mostLabels} labels`)
   for (const [key, label] of entries) {
-    const prefix = prefixes.find(prefix => key.startsWith(prefix))
-    if (prefix === undefined) {
-      throw new Unfit(`spec.namespaceLabelOverrides: the label ${shown(key)} has no prefix of tenants.labelPrefixes`)
-    }
-    if (!/^[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$/.test(key.slice(prefix.length))) {
-      throw new Unfit(`spec.namespaceLabelOverrides: ${shown(key)} is no key of a label`)
-    }
+    if (!labelKey.test(key)) throw new Unfit(`spec.namespaceLabelOverrides: ${shown(key)} is no key of a label`)
     if (typeof label !== 'string' || !isLabelValue(label)) {
       throw new Unfit(`spec.namespaceLabelOverrides: the value of ${shown(key)} is no value of a label`)
     }
   }
-  return Object.fromEntries(entries) as Record<string, string>
+  const isOpen = (key: string) => prefixes.some(prefix => key.startsWith(prefix))
+  return {
+    labels: Object.fromEntries(entries.filter(([key]) => isOpen(key))) as Record<string, string>,
+    closedLabels: entries.map(([key]) => key).filter(key => !isOpen(key)),
+  }
 }
+
+const labelKey =
+  /^(?=[^/]{1,253}\/|[^/]+$)([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$/
 
 const isLabelValue = (text: string): boolean => /^([A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?$/.test(text)
 

@@ -23,6 +23,8 @@ export interface TenantSpec {
   readonly maxSeconds: number
   /** Labels of the Namespace, `istio.io/rev` among them. */
   readonly labels: Readonly<Record<string, string>>
+  /** Keys of labels that the configuration opens to nobody: they are not set. */
+  readonly closedLabels: readonly string[]
   readonly platform: PlatformConfig
 }
 

@@ -53,7 +53,9 @@ function acceptedState(admission: Checked, { conflicts, onlyRevocations }: Resul
   const [first] = conflicts
   if (first) return no('Conflict', `${namedIn(first)} exists, and is not that of this LNamespace`)
   if (onlyRevocations !== undefined) return no('PolicyMissing', onlyRevocations)
-  return yes('Accepted')
+  const { closedLabels } = admission.spec
+  const unset = `not set, since no prefix of tenants.labelPrefixes allows them: the labels ${closedLabels.join(', ')}`
+  return closedLabels.length === 0 ? yes('Accepted') : { ...yes('Accepted'), message: unset.slice(0, 1_000) }
 }
 
 const namedIn = ({ ref: { kind, namespace, name } }: Fact): string => `the ${kind} ${keyOf(namespace, name)}`

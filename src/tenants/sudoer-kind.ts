@@ -2,7 +2,7 @@
 import type { Change } from '../kube/picture.ts'
 import type { Fact, Kind, Poke, Source, Verdict } from '../reconcile/types.ts'
 import { firstEnd, grantsIn, grantsText, runningGrants } from './grants.ts'
-import { isDrift } from './kind.ts'
+import { pokes } from './kind.ts'
 import { selfName, userOfName } from './names.ts'
 import { belongsTo, withoutForeign } from './objects.ts'
 import { selfRights } from './rights.ts'
@@ -63,7 +63,7 @@ function sourcesOf(world: TenantWorld): readonly Source[] {
   const { sights } = world
   const ofSelf = function* (change: Change<Fact>): Generator<Poke> {
     const user = userOfName(change.name)
-    if (user !== undefined) yield { key: user, urgent: isDrift(change) }
+    if (user !== undefined) yield* pokes(change, user)
   }
   return [
     { ...tenantWatches.lnamespaces, watch: sights.lnamespaces, keysOf: change => ofLNamespace(change, world) },

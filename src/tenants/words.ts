@@ -17,6 +17,8 @@ export const tenantLabels = {
   installation: 'lns.skylab/installation',
   /** The name of the LNamespace. Objects of sudoers, which several share, have none. */
   of: 'lns.skylab/of',
+  /** On a Namespace: the UID of its LNamespace. A policy is shown the labels of a namespace, and not its owners. */
+  uid: 'lns.skylab/uid',
   rbacType: 'gial.lblw.dev/rbac-type',
   istioRevision: 'istio.io/rev',
   podSecurity: 'pod-security.kubernetes.io/enforce',
