@@ -161,7 +161,11 @@ if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLTo
   const code = await main(process.argv.slice(2), {
     env: process.env,
     // `skylab check` loads no module of the server.
-    serve: async settings => (await import('./run/serve.ts')).serve(settings),
+    // A process loads only what it serves.
+    serve: async settings =>
+      settings.config.run.includes('tenants')
+        ? (await import('./run/tenants/serve.ts')).serveTenants(settings)
+        : (await import('./run/serve.ts')).serve(settings),
     out: text => process.stdout.write(text),
     err: text => process.stderr.write(text),
   })

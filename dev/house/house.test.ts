@@ -34,6 +34,21 @@ describe('buildHouse of this checkout', () => {
     expect(files.filter(({ isPure }) => isPure).length).toBeGreaterThan(40)
   })
 
+  test('finds nothing of labs in what a process for tenants loads', () => {
+    const byPath = new Map(files.map(each => [each.path, each]))
+    const loaded = new Set<string>()
+    const load = (path: string) => {
+      if (loaded.has(path)) return
+      loaded.add(path)
+      for (const { to, isType } of byPath.get(path)?.imports ?? []) if (!isType) load(to)
+    }
+    load('src/run/tenants/serve.ts')
+    expect(
+      [...loaded].filter(path => /^src\/(ops|labs|images|form|identity|api\/(labs|images|form))\//.test(path)),
+    ).toEqual([])
+    expect(loaded).toContain('src/reconcile/reconciler.ts')
+  })
+
   test('finds every folder and file that the table names', () => {
     const named = new Set([...Object.keys(table), ...Object.values(table).flat()])
     const isThere = (room: string) => files.some(({ path }) => path === room || path.startsWith(`${room}/`))

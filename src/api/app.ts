@@ -11,7 +11,7 @@ import { addLabRoutes } from './labs/handlers.ts'
 import { auditChanges } from './request/audit.ts'
 import type { ApiEnv, ApiParts } from './request/env.ts'
 import { notFound, onError, onInvalid } from './request/errors.ts'
-import { refuseBadHead } from './request/head.ts'
+import { checkedPath, refuseBadHead } from './request/head.ts'
 import { requestLog } from './request/request-log.ts'
 import { requestOrigin } from './request/request-origin.ts'
 
@@ -38,9 +38,4 @@ export function createApi(parts: ApiParts): OpenAPIHono<ApiEnv> {
   addDocumentRoute(app, parts, documents)
   addDocsPage(app, parts, documents)
   return app
-}
-
-/** The path that was checked; parameters in it are decoded once. A request without a head has no route. */
-export function checkedPath(_: Request, options?: { env?: ApiEnv['Bindings'] }): string {
-  return options?.env?.head?.path ?? ''
 }

@@ -2,11 +2,10 @@
 import { Hono } from 'hono'
 import { ApiError } from '../base/errors.ts'
 import { noTracing } from '../telemetry/tracing.ts'
-import { checkedPath } from './app.ts'
 import { boundServer } from './connections/http-server.ts'
 import type { ApiEnv, ApiParts } from './request/env.ts'
 import { methodNotAllowed, notFound, onError } from './request/errors.ts'
-import { refuseBadHead } from './request/head.ts'
+import { checkedPath, refuseBadHead } from './request/head.ts'
 import { requestLog } from './request/request-log.ts'
 import { requestOrigin } from './request/request-origin.ts'
 

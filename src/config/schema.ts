@@ -10,6 +10,7 @@ import { images } from './images.ts'
 import { lab } from './lab.ts'
 import { limits, rates } from './limits.ts'
 import { network } from './network.ts'
+import { tenants } from './tenants.ts'
 import { ms, objectName, seconds } from './values.ts'
 
 const api = z.strictObject({
@@ -185,9 +186,12 @@ const tracing = z.strictObject({
 
 /** What a process can serve. Each further kind comes with its own rights, and so with a Deployment of its own. */
 const run = z
-  .array(z.enum(['labs'], { error: 'nothing of this name can be run; this release has: labs' }))
+  .array(z.enum(['labs', 'tenants'], { error: 'nothing of this name can be run; this release has: labs, tenants' }))
   .min(1, { error: 'names nothing to run' })
   .refine(names => new Set(names).size === names.length, { error: 'names something twice' })
+  .refine(names => new Set(names).size <= 1, {
+    error: 'names kinds that take processes of their own, since each has its own account',
+  })
 
 export const configSchema = z.strictObject({
   run: run.default(['labs']).describe('what this process serves'),
@@ -210,6 +214,7 @@ export const configSchema = z.strictObject({
   sealing: sealing.prefault({}).describe('The keys that seal plans in Redis'),
   tracing: tracing.prefault({}).describe('The receiver of traces, if any'),
   audit: audit.prefault({}).describe('The log of all changes'),
+  tenants: tenants.prefault({}).describe('Namespaces that people make themselves, where `run` names tenants'),
 })
 
 /** The configuration after validation, every default filled in. */

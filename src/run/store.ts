@@ -7,7 +7,7 @@ import type { LabShape } from '../ops/lab-context.ts'
 import type { Shape } from '../ops/steps.ts'
 import { Bell } from '../store/bell.ts'
 import { CompareStore } from '../store/compares.ts'
-import { Connection } from '../store/connection.ts'
+import type { Connection } from '../store/connection.ts'
 import { ImageStore } from '../store/images.ts'
 import { Keys } from '../store/keys.ts'
 import { LabStore } from '../store/labs.ts'
@@ -20,6 +20,7 @@ import { Sealer } from '../store/sealing.ts'
 import { StreamReader } from '../store/streams.ts'
 import { TaskStore } from '../store/tasks.ts'
 import type { Basics } from './basics.ts'
+import { connect } from './connect.ts'
 import { longestRequestMs } from './times.ts'
 
 /** How long streams of ended operations are kept beside a newer one. */
@@ -87,17 +88,6 @@ export function joinStore(basics: Basics, hooks: StoreHooks) {
     /** Reads streams of every kind: it bounds readings at once, since all use one connection. */
     streams: new StreamReader(bell, clock),
   }
-}
-
-function connect({ settings, config, clock, log, metrics }: Basics): Connection {
-  return new Connection({
-    config: config.redis,
-    login: settings.redisLogin,
-    clock,
-    log,
-    onCall: (command, seconds, answered) =>
-      metrics.redisCallDuration.observe({ command, result: answered ? 'ok' : 'error' }, seconds),
-  })
 }
 
 type Common = ReturnType<typeof commonOf>

@@ -10,21 +10,28 @@ const promisedSizes = ['small', 'medium', 'large']
 
 /** @returns one line for each violated condition */
 export function crossProblems(config: Config): string[] {
-  return [
+  const ofLabs = () => [
     ...identityProblems(config),
     ...imageProblems(config),
     ...labProblems(config),
     ...networkProblems(config),
+    ...tlsProblems(config),
+  ]
+  return [
+    ...(servesLabs(config) ? ofLabs() : []),
     ...timeProblems(config),
     ...redisProblems(config),
-    ...tlsProblems(config),
     ...limitProblems(config),
     ...portProblems(config),
   ]
 }
 
+/** A process for something else leaves the blocks of labs, and the files that they name, alone. */
+export const servesLabs = ({ run }: Pick<Config, 'run'>): boolean => run.includes('labs')
+
 /** @returns warnings: permitted settings that an operator should know about */
 export function configWarnings(config: Config): string[] {
+  if (!servesLabs(config)) return []
   const missing = promisedSizes.filter(name => !Object.hasOwn(config.lab.sizes, name))
   return [
     ...missing.map(name => `lab.sizes: ${name} is missing, which the specification promises to bots`),

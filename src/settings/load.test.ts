@@ -207,12 +207,34 @@ it('loadSettings reads the password of Redis without the newline at its end', as
 
 describe('loadSettings of run', () => {
   it.each([
-    ['run: [labs, apps]', 'run.1: nothing of this name can be run; this release has: labs'],
+    ['run: [labs, apps]', 'run.1: nothing of this name can be run; this release has: labs, tenants'],
     ['run: []', 'run: names nothing to run'],
     ['run: [labs, labs]', 'run: names something twice'],
     ['run: labs', 'run: expected array, received string'],
+    ['run: [labs, tenants]', 'run: names kinds that take processes of their own, since each has its own account'],
   ])('refuses %s', async (yaml, problem) => {
     expect(await problemsOf(`${minimal}${yaml}\n`)).toEqual([problem])
+  })
+
+  it('reads nothing of labs for tenants, whatever the file names', async () => {
+    const shared = `${minimal}run: [tenants]\nsealing: {keyFiles: [missing.key]}\nimages: {caFile: missing.pem}\n`
+    const { config, sealingKeys, tokens, warnings } = await load(shared, {})
+    expect([config.run, sealingKeys, tokens, warnings]).toEqual([['tenants'], [], [], []])
+  })
+})
+
+describe('loadSettings of tenants', () => {
+  it.each([
+    ['labelPrefixes: [example.com]', 'tenants.labelPrefixes.0: not a prefix of labels, such as example.com/'],
+    [
+      'labelPrefixes: [pod-security.kubernetes.io/]',
+      'tenants.labelPrefixes.0: is a prefix that the cluster or this program believes',
+    ],
+    ['labelPrefixes: [lns.skylab/]', 'tenants.labelPrefixes.0: is a prefix that the cluster or this program believes'],
+    ['reserved: [Team]', 'tenants.reserved.0: not the name of a namespace, or its beginning and an asterisk'],
+    ['platform: {quota: {pods: many}}', 'tenants.platform.quota.pods: not a Kubernetes quantity'],
+  ])('refuses %s', async (yaml, problem) => {
+    expect(await problemsOf(`${minimal}tenants: {${yaml}}\n`)).toEqual([problem])
   })
 })
 

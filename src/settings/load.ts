@@ -11,7 +11,7 @@ import { parseYaml } from '../config/yaml.ts'
 import { type IngressSecrets, isIngressSecret } from '../identity/ingress.ts'
 import { parseTokens, type TokenRecord } from '../identity/tokens.ts'
 import { type Pair, readPair, type TlsFiles, UnusableFile } from '../tls/files.ts'
-import { configWarnings, crossProblems } from './checks.ts'
+import { configWarnings, crossProblems, servesLabs } from './checks.ts'
 
 const keyBytes = 32
 
@@ -62,16 +62,12 @@ export async function loadSettings(
   const config = withPorts(await readConfig(file), env, envProblems)
   const problems = [...envProblems, ...crossProblems(config)]
   const reader = new FileReader(dirname(resolve(file)), problems)
-  const sealingKeys = await readSealingKeys(config, env, reader, problems)
+  // The others' secrets are not there.
+  const ofLabs = servesLabs(config) ? await readLabFiles(config, env, reader, problems) : withoutLabs
   const redisLogin = await readRedisLogin(config, reader, problems)
-  const apiTls = await readApiTls(config, reader, problems)
   const kubeconfig = await reader.present('kubernetes.kubeconfig', config.kubernetes.kubeconfig)
   const tracingHeaders = await readTracingHeaders(config, reader, problems)
-  const tokens = await readTokens(config, reader, problems)
-  const ingressSecrets = await readIngressSecrets(config, reader, problems)
   const auditFile = await reader.writable('audit.file', config.audit.file)
-  const registryAuthorities = await reader.text('images.caFile', config.images.caFile)
-  const registryCredentials = await readCredentials(config.images, reader, problems)
   if (problems.length > 0) throw new ConfigError(file, problems)
   return {
     config: {
@@ -80,14 +76,9 @@ export async function loadSettings(
       audit: { ...config.audit, ...(auditFile !== undefined && { file: auditFile }) },
     },
     replica: env.SKYLAB_REPLICA || hostname(),
-    sealingKeys,
+    ...ofLabs,
     redisLogin,
-    ...(apiTls !== undefined && { apiTls }),
     tracingHeaders,
-    tokens,
-    ingressSecrets,
-    ...(registryAuthorities !== undefined && { registryAuthorities }),
-    ...(registryCredentials !== undefined && { registryCredentials }),
     namespace: config.kubernetes.namespace ?? (await podNamespace(podNamespaceFile)),
     warnings: configWarnings(config),
   }
@@ -212,6 +203,34 @@ function withPorts(config: Config, env: Environment, problems: string[]): Config
   const port = portFrom('SKYLAB_PORT', config.api.port)
   const monitoringPort = portFrom('SKYLAB_MONITORING_PORT', config.api.monitoringPort)
   return { ...config, api: { ...config.api, port, monitoringPort } }
+}
+
+type LabFiles = Pick<
+  Settings,
+  'sealingKeys' | 'apiTls' | 'tokens' | 'ingressSecrets' | 'registryAuthorities' | 'registryCredentials'
+>
+
+const withoutLabs: LabFiles = { sealingKeys: [], tokens: [], ingressSecrets: { user: [], admin: [] } }
+
+/** What only a process for labs reads. */
+async function readLabFiles(
+  config: Config,
+  env: Environment,
+  reader: FileReader,
+  problems: string[],
+): Promise<LabFiles> {
+  const sealingKeys = await readSealingKeys(config, env, reader, problems)
+  const apiTls = await readApiTls(config, reader, problems)
+  const tokens = await readTokens(config, reader, problems)
+  const ingressSecrets = await readIngressSecrets(config, reader, problems)
+  const registryAuthorities = await reader.text('images.caFile', config.images.caFile)
+  const registryCredentials = await readCredentials(config.images, reader, problems)
+  return {
+    ...{ sealingKeys, tokens, ingressSecrets },
+    ...(apiTls !== undefined && { apiTls }),
+    ...(registryAuthorities !== undefined && { registryAuthorities }),
+    ...(registryCredentials !== undefined && { registryCredentials }),
+  }
 }
 
 async function readSealingKeys(config: Config, env: Environment, reader: FileReader, problems: string[]) {

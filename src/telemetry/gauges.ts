@@ -49,13 +49,8 @@ export interface GaugeSources {
 /** Adds the gauges to a registry. A value that is unavailable at a scrape is left out of it. */
 export function createGauges(registry: Registry, sources: GaugeSources): void {
   const registers = [registry]
+  createProcessGauges(registry, sources)
   addInstallationGauges(registry, sources)
-  new Gauge({
-    name: 'skylab_build_info',
-    help: 'Always 1; the labels have the versions',
-    labelNames: ['version', 'node'] as const,
-    registers,
-  }).set({ version: sources.version, node: process.version }, 1)
   new Gauge({
     name: 'skylab_image_catalogue_age_seconds',
     help: 'Seconds since a replica last read the whole registry; every replica reports the same value, and none before the first reading',
@@ -64,36 +59,6 @@ export function createGauges(registry: Registry, sources: GaugeSources): void {
       const ageMs = await sources.catalogueAgeMs().catch(() => undefined)
       if (ageMs === undefined) this.remove()
       else this.set(ageMs / 1000)
-    },
-  })
-  new Gauge({
-    name: 'skylab_redis_connected',
-    help: 'Whether this replica is connected to Redis (1), or not (0)',
-    registers,
-    collect() {
-      this.set(sources.redisConnected() ? 1 : 0)
-    },
-  })
-  new Gauge({
-    name: 'skylab_kubernetes_watch_silence_seconds',
-    help: 'Time since the last message of the API server, by watch (namespaces, pods, podEvents, nodes, daemonSets, prepullPods); above 120 the watch is broken',
-    labelNames: ['watch'] as const,
-    registers,
-    collect() {
-      for (const [watch, ms] of Object.entries(sources.watchSilenceMs())) {
-        if (Number.isFinite(ms)) this.set({ watch }, ms / 1000)
-      }
-    },
-  })
-  new Gauge({
-    name: 'skylab_kubernetes_requests',
-    help: 'Requests to the Kubernetes API now, by state: in_flight, waiting (for kubernetes.maxInFlight)',
-    labelNames: ['state'] as const,
-    registers,
-    collect() {
-      const { inFlight, waiting } = sources.kubernetesLoad()
-      this.set({ state: 'in_flight' }, inFlight)
-      this.set({ state: 'waiting' }, waiting)
     },
   })
   addCertificateGauges(registry, sources)
@@ -117,6 +82,49 @@ export function createGauges(registry: Registry, sources: GaugeSources): void {
         this.set({ state: 'taken', subject_kind: kind }, places - free)
         this.set({ state: 'free', subject_kind: kind }, free)
       }
+    },
+  })
+}
+
+/** What every process tells, whatever it serves. */
+export type ProcessGaugeSources = Pick<GaugeSources, 'version' | 'redisConnected' | 'watchSilenceMs' | 'kubernetesLoad'>
+
+export function createProcessGauges(registry: Registry, sources: ProcessGaugeSources): void {
+  const registers = [registry]
+  new Gauge({
+    name: 'skylab_build_info',
+    help: 'Always 1; the labels have the versions',
+    labelNames: ['version', 'node'] as const,
+    registers,
+  }).set({ version: sources.version, node: process.version }, 1)
+  new Gauge({
+    name: 'skylab_redis_connected',
+    help: 'Whether this replica is connected to Redis (1), or not (0)',
+    registers,
+    collect() {
+      this.set(sources.redisConnected() ? 1 : 0)
+    },
+  })
+  new Gauge({
+    name: 'skylab_kubernetes_watch_silence_seconds',
+    help: 'Time since the last message of the API server, by watch (namespaces, pods, podEvents, nodes, daemonSets, prepullPods; of tenants: lnamespaces, namespaces, quotas, limitRanges, networkPolicies, clusterRoles, roleBindings, clusterRoleBindings); above 120 the watch is broken',
+    labelNames: ['watch'] as const,
+    registers,
+    collect() {
+      for (const [watch, ms] of Object.entries(sources.watchSilenceMs())) {
+        if (Number.isFinite(ms)) this.set({ watch }, ms / 1000)
+      }
+    },
+  })
+  new Gauge({
+    name: 'skylab_kubernetes_requests',
+    help: 'Requests to the Kubernetes API now, by state: in_flight, waiting (for kubernetes.maxInFlight)',
+    labelNames: ['state'] as const,
+    registers,
+    collect() {
+      const { inFlight, waiting } = sources.kubernetesLoad()
+      this.set({ state: 'in_flight' }, inFlight)
+      this.set({ state: 'waiting' }, waiting)
     },
   })
 }

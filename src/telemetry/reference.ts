@@ -2,10 +2,11 @@
 import { Registry } from 'prom-client'
 import { createGauges, type GaugeSources } from './gauges.ts'
 import { createMetrics } from './metrics.ts'
+import { createTenantGauges } from './tenant-gauges.ts'
 
 const head = `# Metrics
 
-<!-- Made by \`npm run docs\` of src/telemetry/metrics.ts and gauges.ts: change those. -->
+<!-- Made by \`npm run docs\` of src/telemetry (metrics.ts, gauges.ts, tenant-gauges.ts): change those. -->
 
 Each replica serves these metrics in Prometheus' text format at \`/metrics\` on its monitoring port. Values of labels come from
 short lists, never from users. Node's own metrics of the process (\`process_*\`, \`nodejs_*\`) are there too.
@@ -21,6 +22,10 @@ const cell = (text: string) => text.replaceAll('|', '\\|')
 export function metricsReference(): string {
   const { registry } = createMetrics(new Registry())
   createGauges(registry, nothingToTell)
+  createTenantGauges(registry, {
+    tenants: () => ({ conditions: {}, grants: 0, overdue: 0 }),
+    policyActive: () => undefined,
+  })
   const rows = registry
     .getMetricsAsArray()
     .filter(({ name }) => name.startsWith('skylab_'))

@@ -113,3 +113,8 @@ function checkPath(path: string): void {
 function refusal(status: number, msg: string, ...loc: string[]): ApiError {
   return new ApiError(status, { msg, type: 'malformed', ...(loc.length > 0 && { loc }) })
 }
+
+/** The path that was checked; parameters in it are decoded once. A request without a head has no route. */
+export function checkedPath(_: Request, options?: { env?: ApiEnv['Bindings'] }): string {
+  return options?.env?.head?.path ?? ''
+}

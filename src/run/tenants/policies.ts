@@ -1,0 +1,42 @@
+/** Asks whether the admission policies of tenants are in force: without all of them nothing is granted or loosened. */
+import type { KubeClient } from '../../kube/client.ts'
+import { looseIn, type PolicyAnswer, resultOf, withoutRights } from '../../kube/policies/probes.ts'
+import type { PolicyWords } from '../../kube/policies/watch.ts'
+import { admissionVersion, guardProblem, tenantPolicies, tenantProbes } from '../../tenants/probes.ts'
+
+const file = 'k8s/components/tenants'
+
+export const policyWords: PolicyWords = {
+  unknown: 'an answer about the admission policies of tenants',
+  notActive: `the admission policies of tenants are not at work: apply ${file}`,
+  active: 'the admission policies of tenants are at work',
+  refuses: 'the admission policies of tenants refuse what they should admit',
+  later: 'the admission policies of tenants are asked for later',
+  remedy: `apply ${file}`,
+}
+
+/** @throws {RetryLater} when the API server does not answer */
+export async function askForTenantPolicies(
+  kube: Pick<KubeClient, 'account' | 'create' | 'get'>,
+  installation: string,
+  signal: AbortSignal,
+): Promise<PolicyAnswer> {
+  const call = { agent: 'policy', signal }
+  const probes = tenantProbes(installation).map(({ policy, object, accepted }) => ({
+    ...{ policy, accepted },
+    ask: () => kube.create(object, { ...call, dryRun: true }),
+  }))
+  const read = (kind: string) => kube.get({ apiVersion: admissionVersion, kind, name: tenantPolicies.guard }, call)
+  const [account, ...results] = await Promise.all([kube.account(call), ...probes.map(resultOf)])
+  const reading = await Promise.allSettled([
+    read('ValidatingAdmissionPolicy'),
+    read('ValidatingAdmissionPolicyBinding'),
+  ])
+  const failed = reading.find(outcome => outcome.status === 'rejected')
+  const lacking = withoutRights([...results, failed?.reason])
+  if (lacking !== undefined) return { active: null, reason: lacking, missing: [] }
+  if (failed) throw failed.reason
+  const [policy, binding] = reading.map(outcome => (outcome.status === 'fulfilled' ? outcome.value : null))
+  const problem = looseIn(results, account) ?? guardProblem(policy ?? null, binding ?? null)
+  return { active: problem === undefined, reason: problem ?? null, missing: [] }
+}

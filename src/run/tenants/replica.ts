@@ -1,0 +1,114 @@
+/** Makes the parts of a process that serves tenants, and joins them. Nothing runs yet, and nothing of labs is loaded. */
+import { failpoint } from '../../base/failpoint.ts'
+import { AdmissionWatch } from '../../kube/policies/watch.ts'
+import { Reconciler } from '../../reconcile/reconciler.ts'
+import type { Settings } from '../../settings/load.ts'
+import { createProcessGauges } from '../../telemetry/gauges.ts'
+import { createTenantGauges } from '../../telemetry/tenant-gauges.ts'
+import { countTenants } from '../../tenants/census.ts'
+import { tenantKind } from '../../tenants/kind.ts'
+import type { TenantSettings } from '../../tenants/spec.ts'
+import { sudoerKind } from '../../tenants/sudoer-kind.ts'
+import { type TenantWorld, tenantWorld } from '../../tenants/world.ts'
+import { type Basics, type CreateTracing, makeBasics, version } from '../basics.ts'
+import { joinKube } from '../kube.ts'
+import type { Stage } from '../part.ts'
+import { joinLeases } from './leases.ts'
+import { askForTenantPolicies, policyWords } from './policies.ts'
+import { joinWatches } from './watches.ts'
+
+interface Parts {
+  readonly basics: Basics
+  readonly kube: ReturnType<typeof joinKube>['kube']
+  readonly access: ReturnType<typeof joinLeases>
+  readonly watches: ReturnType<typeof joinWatches>
+  readonly policies: AdmissionWatch
+  readonly world: TenantWorld
+  readonly reconcilers: readonly Reconciler<TenantWorld>[]
+}
+
+export interface TenantReplica extends Parts {
+  /** All running parts. */
+  readonly stages: readonly Stage[]
+}
+
+/** @param createTracing only if traces are sent */
+export function makeTenantReplica(settings: Settings, createTracing?: CreateTracing): TenantReplica {
+  const basics = makeBasics(settings, createTracing)
+  const { config, clock, log } = basics
+  const tenantSettings = tenantSettingsOf(settings)
+  const { kube, withoutRight } = joinKube(basics)
+  const access = joinLeases(basics)
+  const watches = joinWatches(basics, kube, tenantSettings)
+  const policies = new AdmissionWatch({
+    ask: signal => askForTenantPolicies(kube, config.installation, signal),
+    words: policyWords,
+    ...{ clock, log },
+    intervalMs: config.tenants.policyIntervalSeconds * 1000,
+    required: config.kubernetes.requirePolicy,
+    onAnswer: () => changed(),
+  })
+  withoutRight.add(() => policies.wake())
+  // The reason, which may differ at each check, is in the log and at /readyz: statuses would be written again and again.
+  const unguarded = () => (policies.refusal === undefined ? undefined : policyWords.notActive)
+  const world = tenantWorld(watches.sights, tenantSettings, unguarded)
+  const common = {
+    ...{ kube, clock, log, failpoint, leases: access.leases, metrics: basics.metrics, room: config.tenants.room },
+    ...{ leaseKey: (name: string) => access.keys.reconcileLease(name) },
+    ...{ lockKey: (name: string) => access.keys.reconcileLock(name), leaseTtlMs: config.engine.leaseTtlMs },
+  }
+  const reconcilers = [
+    new Reconciler({ kind: tenantKind(world), ...common }),
+    new Reconciler({ kind: sudoerKind(world), ...common }),
+  ]
+  let before = unguarded()
+  const changed = () => {
+    if (unguarded() === before) return
+    before = unguarded()
+    for (const reconciler of reconcilers) reconciler.pokeAll()
+  }
+  const parts = { basics, kube, access, watches, policies, world, reconcilers }
+  addGauges(parts)
+  return { ...parts, stages: stagesOf(parts) }
+}
+
+const tenantSettingsOf = ({ config, namespace }: Settings): TenantSettings => ({
+  installation: config.installation,
+  ownNamespace: namespace,
+  labPrefix: config.lab.namespacePrefix,
+  tenants: config.tenants,
+})
+
+/** All parts, in the order in which they start and stop; they close in the reverse order. */
+function stagesOf({ basics, kube, access, watches, policies, reconcilers }: Parts): readonly Stage[] {
+  const { connection, leases } = access
+  return [
+    { when: 'first', parts: [{ start: () => connection.open(), close: () => connection.close() }] },
+    {
+      when: 'first',
+      parts: [
+        { start: () => watches.group.start(), close: () => watches.group.stop() },
+        policies,
+        { close: () => kube.close() },
+        { close: () => basics.tracing.close() },
+        { close: () => leases.close() },
+      ],
+    },
+    // What it may do is known then: a status that tells of missing policies would else be written at each start.
+    { when: 'reached', parts: reconcilers },
+  ]
+}
+
+function addGauges({ basics, kube, access, watches, policies, world }: Parts): void {
+  const { registry } = basics.metrics
+  createProcessGauges(registry, {
+    version,
+    redisConnected: () => access.connection.connected(),
+    watchSilenceMs: () => watches.group.lastWordAgeMs(),
+    kubernetesLoad: () => kube.load(),
+  })
+  createTenantGauges(registry, {
+    tenants: () => countTenants(world, basics.clock.wallMs()),
+    policyActive: () => policies.active,
+  })
+}
