@@ -22,9 +22,10 @@ export const tenantPolicies = {
   controller: 'skylab-tenants-controller',
   /** Bounds who makes and edits LNamespaces. */
   lnamespaces: 'skylab-tenants-lnamespaces',
-  /** Keeps all others from what the controller has written. It has an exception for the controller, so it is read. */
-  guard: 'skylab-tenants-guard',
 } as const
+
+/** They keep all others from what the controller has written. Each has an exception for the controller, so it is read. */
+export const guards: readonly string[] = ['skylab-tenants-guard', 'skylab-tenants-guard-deletions']
 
 const probeName = 'skylab-policy-probe'
 
@@ -53,16 +54,15 @@ export const tenantProbes = (installation: string): readonly TenantProbe[] => [
   },
 ]
 
-/** Why the guard does not guard, as far as its objects tell; undefined if nothing is wrong with them. */
-export function guardProblem(policy: KubeObject | null, binding: KubeObject | null): string | undefined {
-  const { guard } = tenantPolicies
-  if (!policy) return `there is no policy ${guard}`
-  if (!binding) return `there is no binding of the policy ${guard}`
+/** Why a guard does not guard, as far as its objects tell; undefined if nothing is wrong with them. */
+export function guardProblem(name: string, policy: KubeObject | null, binding: KubeObject | null): string | undefined {
+  if (!policy) return `there is no policy ${name}`
+  if (!binding) return `there is no binding of the policy ${name}`
   const { failurePolicy = 'Fail', validations } = asObject(policy.spec)
-  if (failurePolicy !== 'Fail') return `the policy ${guard} lets pass what it cannot judge`
-  if (asObjects(validations).length === 0) return `the policy ${guard} has no rules`
+  if (failurePolicy !== 'Fail') return `the policy ${name} lets pass what it cannot judge`
+  if (asObjects(validations).length === 0) return `the policy ${name} has no rules`
   const { policyName, validationActions } = asObject(binding.spec)
-  if (asText(policyName) !== guard) return `the binding ${guard} is one of another policy`
+  if (asText(policyName) !== name) return `the binding ${name} is one of another policy`
   const denies = Array.isArray(validationActions) && validationActions.includes('Deny')
-  return denies ? undefined : `the policy ${guard} denies nothing`
+  return denies ? undefined : `the policy ${name} denies nothing`
 }

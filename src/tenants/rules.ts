@@ -15,8 +15,19 @@ const defaultSudoSeconds = 3_600
 const mostLabels = 64
 const mostQuantities = 64
 
-/** What the LNamespace declares, or why it gets nothing. Never throws. */
+/** A user may be sudoer of a thousand tenants, each of which is asked at each look at him. */
+const known = new WeakMap<Fact, { readonly settings: TenantSettings; readonly result: Checked }>()
+
+/** What the LNamespace declares, or why it gets nothing. Never throws. The same fact is checked once. */
 export function checked(fact: Fact, settings: TenantSettings): Checked {
+  const before = known.get(fact)
+  if (before?.settings === settings) return before.result
+  const result = check(fact, settings)
+  known.set(fact, { settings, result })
+  return result
+}
+
+function check(fact: Fact, settings: TenantSettings): Checked {
   const { name } = fact.ref
   if (!isDnsLabel(name)) return refused('Invalid', `${shown(name)} cannot be the name of a namespace`)
   const reserved = reservedBy(name, settings)

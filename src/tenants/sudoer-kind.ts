@@ -37,7 +37,7 @@ export function desiredSudoer(user: string, world: TenantWorld, nowMs: number): 
   if (parents.length === 0) {
     // Whoever deletes the last of them may ask that all stays.
     if (listing.some(isOrphaning)) return { do: 'hold', parent: 'shared', objects: [], standing: [] }
-    if (standing.length === 0) return { do: 'leave' }
+    if (!standing.some(fact => belongsTo(fact))) return { do: 'leave' }
   }
   const why = unguarded()
   const objects = selfRights(user, parents, settings.installation)

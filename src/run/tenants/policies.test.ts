@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { KubeObject } from '../../base/domain.ts'
 import { RetryLater } from '../../base/errors.ts'
 import { type CallOptions, KubeError } from '../../kube/client.ts'
-import { tenantPolicies } from '../../tenants/probes.ts'
+import { guards, tenantPolicies } from '../../tenants/probes.ts'
 import { askForTenantPolicies } from './policies.ts'
 
 const byPolicy = (name: string) =>
@@ -15,13 +15,15 @@ const account = 'system:serviceaccount:skylab:skylab-tenants'
 const byRights = new KubeError(403, 'Forbidden', `forbidden: User "${account}" cannot create resource "clusterroles"`)
 
 const guard = { spec: { failurePolicy: 'Fail', validations: [{ expression: 'true' }] } }
-const binding = { spec: { policyName: tenantPolicies.guard, validationActions: ['Deny', 'Audit'] } }
+const binding = { spec: { policyName: guards[0], validationActions: ['Deny', 'Audit'] } }
 
 interface Answers {
   readonly role?: Error | 'accepted'
   readonly lnamespace?: Error | 'accepted'
   readonly guard?: object | null | Error
   readonly binding?: object | null | Error
+  /** The second guard. */
+  readonly second?: null
 }
 
 function fakeKube(answers: Answers) {
@@ -36,8 +38,11 @@ function fakeKube(answers: Answers) {
     if (answer instanceof Error) throw answer
     return object
   }
-  const get = async ({ kind }: { kind: string }) => {
-    const found = kind.endsWith('Binding') ? { binding, ...answers }.binding : { guard, ...answers }.guard
+  const get = async ({ kind, name }: { kind: string; name: string }) => {
+    const isBinding = kind.endsWith('Binding')
+    if (name === guards[1])
+      return answers.second === null ? null : isBinding ? { spec: { ...binding.spec, policyName: name } } : guard
+    const found = isBinding ? { binding, ...answers }.binding : { guard, ...answers }.guard
     if (found instanceof Error) throw found
     return found
   }
@@ -62,6 +67,7 @@ test.each([
   ['another policy refuses the role', { role: byPolicy('other') }, 'other'],
   ['an LNamespace of the controller is accepted', { lnamespace: 'accepted' }, 'an LNamespace of an account'],
   ['there is no guard', { guard: null }, 'there is no policy skylab-tenants-guard'],
+  ['there is no second guard', { second: null }, 'there is no policy skylab-tenants-guard-deletions'],
   ['the guard is not bound', { binding: null }, 'there is no binding'],
   ['the guard ignores failures', { guard: { spec: { ...guard.spec, failurePolicy: 'Ignore' } } }, 'lets pass'],
   ['the guard has no rules', { guard: { spec: {} } }, 'has no rules'],

@@ -1,8 +1,8 @@
 /** Asks whether the admission policies of tenants are in force: without all of them nothing is granted or loosened. */
-import type { KubeClient } from '../../kube/client.ts'
+import type { CallOptions, KubeClient } from '../../kube/client.ts'
 import { looseIn, type PolicyAnswer, resultOf, withoutRights } from '../../kube/policies/probes.ts'
 import type { PolicyWords } from '../../kube/policies/watch.ts'
-import { admissionVersion, guardProblem, tenantPolicies, tenantProbes } from '../../tenants/probes.ts'
+import { admissionVersion, guardProblem, guards, tenantProbes } from '../../tenants/probes.ts'
 
 const file = 'k8s/components/tenants'
 
@@ -26,17 +26,23 @@ export async function askForTenantPolicies(
     ...{ policy, accepted },
     ask: () => kube.create(object, { ...call, dryRun: true }),
   }))
-  const read = (kind: string) => kube.get({ apiVersion: admissionVersion, kind, name: tenantPolicies.guard }, call)
   const [account, ...results] = await Promise.all([kube.account(call), ...probes.map(resultOf)])
-  const reading = await Promise.allSettled([
-    read('ValidatingAdmissionPolicy'),
-    read('ValidatingAdmissionPolicyBinding'),
-  ])
+  const reading = await Promise.allSettled(guards.map(name => readGuard(kube, name, call)))
   const failed = reading.find(outcome => outcome.status === 'rejected')
   const lacking = withoutRights([...results, failed?.reason])
   if (lacking !== undefined) return { active: null, reason: lacking, missing: [] }
   if (failed) throw failed.reason
-  const [policy, binding] = reading.map(outcome => (outcome.status === 'fulfilled' ? outcome.value : null))
-  const problem = looseIn(results, account) ?? guardProblem(policy ?? null, binding ?? null)
+  const problems = reading.map(outcome => (outcome.status === 'fulfilled' ? outcome.value : undefined))
+  const problem = looseIn(results, account) ?? problems.find(each => each !== undefined)
   return { active: problem === undefined, reason: problem ?? null, missing: [] }
+}
+
+/** @returns why it does not guard; undefined if it does */
+async function readGuard(kube: Pick<KubeClient, 'get'>, name: string, call: CallOptions): Promise<string | undefined> {
+  const read = (kind: string) => kube.get({ apiVersion: admissionVersion, kind, name }, call)
+  const [policy, binding] = await Promise.all([
+    read('ValidatingAdmissionPolicy'),
+    read('ValidatingAdmissionPolicyBinding'),
+  ])
+  return guardProblem(name, policy, binding)
 }

@@ -7,7 +7,10 @@ import { createMetrics } from '../../telemetry/metrics.ts'
 import { tenantKind } from '../kind.ts'
 import { sudoerKind } from '../sudoer-kind.ts'
 import type { TenantWorld } from '../world.ts'
-import { Cluster, settingsOf } from './world.ts'
+import { Cluster, settingsOf, user } from './world.ts'
+
+/** A spec with a person for each list. */
+export const people = { users: [user('ada')], managers: [user('max')], sudoers: [user('sue')] }
 
 /** Everything passes in the time of one clock, which the test moves. */
 export class Tenants extends Cluster {
@@ -57,6 +60,15 @@ export class Tenants extends Cluster {
       conditions?: { type: string; status: string; reason: string }[]
     }
     return conditions.filter(({ status }) => status !== 'True').map(({ type, reason }) => `${type}: ${reason}`)
+  }
+
+  /** Makes an LNamespace, and waits until it is ready. @returns its UID */
+  async made(name = 'a', spec: object = people): Promise<string> {
+    const { metadata } = this.declare(name, { spec })
+    await this.pass()
+    if (!this.isReady(name)) throw new Error(`${name}: ${this.trouble(name).join(', ')}`)
+    this.written()
+    return metadata.uid!
   }
 
   isReady(name: string): boolean {

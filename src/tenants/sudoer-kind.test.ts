@@ -1,0 +1,95 @@
+/** Who may become root of a namespace, and for how long. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { people, Tenants } from './testing/replicas.ts'
+import { user } from './testing/world.ts'
+
+let tenants: Tenants
+beforeEach(() => {
+  tenants = new Tenants()
+})
+afterEach(() => tenants.stop())
+
+const sudo = () => tenants.subjects('ClusterRoleBinding', 'lns:sudo:a')
+
+describe('a user who is sudoer', () => {
+  test('of several tenants has one role, which ends with the last of them', async () => {
+    tenants.replica()
+    const first = await tenants.made('a')
+    const second = await tenants.made('b')
+    const owners = () => tenants.get('ClusterRole', 'lns:self:sue')?.metadata.ownerReferences?.map(({ uid }) => uid)
+    expect(owners()?.toSorted()).toEqual([first, second].toSorted())
+    tenants.drop('a')
+    await tenants.pass()
+    expect(owners()).toEqual([second])
+    tenants.declare('b', { spec: {} })
+    await tenants.pass()
+    expect(tenants.names().filter(name => name.includes('lns:self'))).toEqual([])
+  })
+
+  test.each(['a.b@x', 'a-b@x', 'corp/ada', '50%', 'x=2Fy', 'Ünïcode 名'])(
+    'as %s has objects of his own',
+    async name => {
+      tenants.replica()
+      await tenants.made('a', { sudoers: [user(name), user('other')] })
+      const role = [...tenants.api.objects.values()].find(
+        ({ kind, rules }) => kind === 'ClusterRole' && JSON.stringify(rules).includes(JSON.stringify([name])),
+      )!
+      expect(tenants.subjects('ClusterRoleBinding', role.metadata.name)).toEqual([name])
+    },
+  )
+
+  test('of a tenant that is deleted with its dependents left behind keeps his role', async () => {
+    tenants.replica()
+    await tenants.made()
+    tenants.declare('a', { spec: people, metadata: { deletionTimestamp: 'now', finalizers: ['orphan'] } })
+    await tenants.pass()
+    expect(tenants.names()).toContain('ClusterRole lns:self:sue')
+  })
+})
+
+describe('sudo with an end', () => {
+  const spec = { sudo: { eligible: [user('ann')] } }
+  const until = (ms: number) => new Date(tenants.clock.wallMs() + ms).toISOString()
+  const granting = (ms: number, more: object = spec, who = 'ann') =>
+    tenants.declare('a', { spec: more, status: { grants: [{ id: '1', user: who, until: until(ms), reason: 'r' }] } })
+
+  beforeEach(() => tenants.replica())
+
+  test('is given by a grant in the status, and ends by itself within a second', async () => {
+    granting(10_000)
+    await tenants.pass(1_000)
+    expect([sudo(), tenants.isReady('a')]).toEqual([['ann'], true])
+    await tenants.pass(8_900)
+    expect(sudo()).toEqual(['ann'])
+    await tenants.pass(1_000)
+    expect(sudo()).toBeUndefined()
+    expect(tenants.names().filter(name => name.includes('lns:self'))).toEqual([])
+    expect(tenants.get('LNamespace', 'a')?.status).not.toHaveProperty('grants')
+  })
+
+  test('ends at once when its grant is taken out of the status', async () => {
+    granting(10_000)
+    await tenants.pass()
+    tenants.declare('a', { spec, status: {} })
+    await tenants.pass(200)
+    expect([sudo(), tenants.names().filter(name => name.includes('lns:self'))]).toEqual([undefined, []])
+  })
+
+  test.each([
+    ['lasts longer than any may', 28_801_000, spec, 'ann'],
+    ['is over', -1_000, spec, 'ann'],
+    ['comes where nobody is eligible', 10_000, {}, 'ann'],
+    ['names a user of the cluster', 10_000, spec, 'system:admin'],
+  ])('is not given by a grant that %s', async (_, ms, more, who) => {
+    granting(ms, more, who)
+    await tenants.pass()
+    expect(sudo()).toBeUndefined()
+    expect(tenants.names().filter(name => name.includes('lns:self'))).toEqual([])
+  })
+
+  test('leaves who is sudoer anyway as he is', async () => {
+    granting(1_000, { ...spec, sudoers: [user('ann')] })
+    await tenants.pass(3_000)
+    expect(sudo()).toEqual(['ann'])
+  })
+})
