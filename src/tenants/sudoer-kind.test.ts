@@ -67,6 +67,15 @@ describe('sudo with an end', () => {
     expect(tenants.get('LNamespace', 'a')?.status).not.toHaveProperty('grants')
   })
 
+  test('ends for who is sudoer of another tenant too', async () => {
+    await tenants.made('b', { sudoers: [user('ann')] })
+    granting(2_000)
+    await tenants.pass(1_000)
+    expect(sudo()).toEqual(['ann'])
+    await tenants.pass(1_500)
+    expect([sudo(), tenants.subjects('ClusterRoleBinding', 'lns:sudo:b')]).toEqual([undefined, ['ann']])
+  })
+
   test('ends at once when its grant is taken out of the status', async () => {
     granting(10_000)
     await tenants.pass()

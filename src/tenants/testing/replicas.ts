@@ -32,6 +32,7 @@ export class Tenants extends Cluster {
     const sudoers = new Reconciler({ kind: sudoerKind(world), ...common })
     this.#reconcilers.push(tenants, sudoers)
     for (const reconciler of [tenants, sudoers]) reconciler.start()
+    this.list()
     return { world, tenants, sudoers }
   }
 

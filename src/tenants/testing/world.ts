@@ -52,7 +52,13 @@ export class Cluster {
         return [watch, this.api.sightOf(apiVersion, kind, projectionOf(watch, prefixes), this.clock, selects)]
       }),
     ) as unknown as TenantSights
+    this.list()
     return tenantWorld(sights, settings, unguarded)
+  }
+
+  /** Shows all that is there, as a watch that begins. */
+  list(): void {
+    for (const object of [...this.api.objects.values()]) this.api.put(object)
   }
 
   /** Makes or edits an LNamespace, whose generation rises as at the server. */
