@@ -1,0 +1,177 @@
+/** Two processes that serve tenants: what people may do by the API server's own word, and by their own requests. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { guards } from '../../../src/tenants/probes.ts'
+import { tenantGroup } from '../../../src/tenants/words.ts'
+import { eventually } from '../../kit/cluster/world.ts'
+import { Person } from './people.ts'
+import { TenantFleet } from './tenant-fleet.ts'
+
+let fleet: TenantFleet
+beforeAll(async () => {
+  fleet = await TenantFleet.start()
+})
+afterAll(() => fleet.stop())
+
+const user = (name: string) => ({ kind: 'User', name })
+const [ada, max, sue, eve] = ['ada', 'max', 'sue', 'eve'].map(user) as [object, object, object, object]
+const people = { users: [ada], managers: [max], sudoers: [sue] }
+/** How long a right may outlive its wish. */
+const revokedMs = 1_000
+
+async function made(spec: object = people): Promise<string> {
+  const name = await fleet.make(spec)
+  await fleet.says(name, 'Ready', 'Ready')
+  return name
+}
+
+const pods = (name: string, who = 'ada') => fleet.may(who, 'create', 'pods', { namespace: name })
+const lns = (name: string, who: string) => fleet.may(who, 'patch', 'lnamespaces', { group: tenantGroup, name })
+
+describe('an LNamespace', () => {
+  test('gives each what it says, and nobody else anything', async () => {
+    const name = await made({ ...people, platform: { quota: { pods: 5 }, limits: { max: { cpu: '1' } } } })
+    expect(
+      await Promise.all([
+        pods(name),
+        lns(name, 'ada'),
+        fleet.may('ada', 'patch', 'namespaces', { namespace: name, name }),
+      ]),
+    ).toEqual([true, ...[false, false]])
+    expect(await Promise.all([pods(name, 'max'), lns(name, 'max'), lns(`${name}x`, 'max')])).toEqual([
+      false,
+      true,
+      false,
+    ])
+    expect(await Promise.all([pods(name, 'sue'), pods(name, 'eve'), lns(name, 'eve')])).toEqual([false, false, false])
+    const namespace = await fleet.must('GET', `/api/v1/namespaces/${name}`)
+    expect(namespace.metadata.labels).toMatchObject({ 'pod-security.kubernetes.io/enforce': 'baseline' })
+    const { status } = await fleet.read(name)
+    expect(status).toMatchObject({
+      namespaceUID: namespace.metadata.uid,
+      counts: { users: 1, managers: 1, sudoers: 1 },
+    })
+    for (const [path, kind] of [
+      ['/api/v1', 'resourcequotas'],
+      ['/api/v1', 'limitranges'],
+      ['/apis/networking.k8s.io/v1', 'networkpolicies'],
+    ]) {
+      expect((await fleet.kube.request('GET', `${path}/namespaces/${name}/${kind}/lns-platform`)).status).toBe(200)
+    }
+  })
+
+  test('takes a right away within a second of its edit', async () => {
+    const name = await made()
+    await fleet.edit(name, { users: [eve] })
+    const ms = await fleet.untilNot(() => pods(name))
+    expect(ms).toBeLessThan(revokedMs)
+    await eventually('the right of another', () => pods(name, 'eve'))
+  })
+
+  test('that is deleted and made again gives its people what the new one says alone', async () => {
+    const name = await made()
+    const { metadata } = await fleet.must('GET', `/api/v1/namespaces/${name}`)
+    await fleet.drop(name)
+    await fleet.make({ users: [eve] }, name)
+    expect(await fleet.untilNot(() => lns(name, 'max'))).toBeLessThan(revokedMs)
+    await fleet.says(name, 'Ready', 'FormerTerminating')
+    // The garbage collector looks for new kinds of resources each 30 s.
+    await fleet.says(name, 'Ready', 'Ready', 120_000)
+    expect((await fleet.must('GET', `/api/v1/namespaces/${name}`)).metadata.uid).not.toBe(metadata.uid)
+    expect(await Promise.all([pods(name), pods(name, 'eve'), lns(name, 'max')])).toEqual([false, true, false])
+  })
+
+  test.each(['kube-system', 'default', 'nublado-ada'])('called %s gets nothing, and says why', async name => {
+    const before = (await fleet.kube.request('GET', `/api/v1/namespaces/${name}`)).body
+    await fleet.make({ users: [eve], sudoers: [eve] }, name)
+    await fleet.says(name, 'Ready', 'Reserved')
+    expect((await fleet.kube.request('GET', `/api/v1/namespaces/${name}`)).body).toEqual(before)
+    expect(await pods(name, 'eve')).toBe(false)
+  })
+})
+
+describe('sudo', () => {
+  const secrets = (namespace: string) => `/api/v1/namespaces/${namespace}/secrets`
+
+  test('by impersonation is for the sudoer alone, in this namespace alone', async () => {
+    const person = (name: string) => Person.make(`${name}-${fleet.name}`, fleet.stateDir)
+    const [sudoer, stranger] = await Promise.all([person('sue'), person('eve')])
+    const name = await made({ users: [ada], sudoers: [user(sudoer.name)] })
+    const root = { user: sudoer.name, group: `${name}-sudoers` }
+    const codes = async (who: Person, as?: typeof root, namespace = name) =>
+      (await who.request('GET', secrets(namespace), as)).status
+    expect(await codes(sudoer)).toBe(403)
+    await eventually('sudo', async () => (await codes(sudoer, root)) === 200)
+    expect(await codes(sudoer, root, 'default')).toBe(403)
+    expect(await codes(sudoer, { ...root, user: 'ada' })).toBe(403)
+    expect(await codes(sudoer, { ...root, group: 'system:masters' })).toBe(403)
+    expect(await codes(stranger, root)).toBe(403)
+    expect(await codes(stranger, { ...root, user: stranger.name })).toBe(403)
+    await fleet.edit(name, { sudoers: [] })
+    const begunMs = performance.now()
+    await eventually('the end of sudo', async () => (await codes(sudoer, root)) === 403)
+    expect(performance.now() - begunMs).toBeLessThan(revokedMs)
+    for (const each of [sudoer, stranger]) each.close()
+  })
+
+  test('with an end ends by itself, within a second', async () => {
+    const name = await made({ sudo: { eligible: [eve] } })
+    const may = () => fleet.may('eve', 'impersonate', 'groups', { name: `${name}-sudoers` })
+    const untilMs = Date.now() + 4_000
+    const until = new Date(untilMs).toISOString()
+    await fleet.setStatus(name, { grants: [{ id: '1', user: 'eve', until, reason: 'a test' }] })
+    await eventually('a grant', may)
+    await eventually('the end of a grant', async () => !(await may()))
+    const lateMs = Date.now() - untilMs
+    expect(lateMs).toBeGreaterThan(-100)
+    expect(lateMs).toBeLessThan(revokedMs)
+    await eventually('the status without it', async () => (await fleet.read(name)).status.grants === undefined)
+  })
+})
+
+test('two replicas make all of it though one of them is killed, and a new one finds nothing to write', async () => {
+  const names = await Promise.all(Array.from({ length: 20 }, (_, i) => fleet.make(people, `${fleet.name}-many-${i}`)))
+  fleet.replicas[1]!.kill()
+  await Promise.all(names.map(name => fleet.says(name, 'Ready', 'Ready')))
+  await fleet.ready()
+  // The second time nothing is left to do: the first time the leases of the dead one had to lapse.
+  const { ended } = fleet.replicas[1]!
+  fleet.replicas[1]!.kill()
+  await ended
+  await fleet.ready()
+  const looked = async () => (await fleet.metric(1, 'skylab_reconcile_turns_total')) >= names.length
+  await eventually('the new replica has looked', looked)
+  expect(await fleet.metric(1, 'skylab_reconcile_writes_total')).toBe(0)
+})
+
+test('without Redis tenants are made and edited as ever, and a process stays ready and tells it', async () => {
+  await fleet.redis.kill()
+  const name = await made()
+  await fleet.edit(name, { users: [eve] })
+  expect(await fleet.untilNot(() => pods(name))).toBeLessThan(revokedMs)
+  const { status, troubles = [] } = (await (await fetch(`${fleet.replicas[0]!.monitoringUrl}/readyz`)).json()) as {
+    readonly status: string
+    readonly troubles?: readonly string[]
+  }
+  expect([status, troubles.some(trouble => trouble.startsWith('Redis: '))]).toEqual(['ready', true])
+  await fleet.redis.start()
+})
+
+test('without its policies a process grants nothing, and goes on to revoke', async () => {
+  const name = await made()
+  await fleet.unprotect(guards[0]!)
+  const isActive = async (active: boolean) =>
+    (await Promise.all([0, 1].map(i => fleet.metric(i, 'skylab_tenant_policy_active')))).every(
+      each => each === Number(active),
+    )
+  await eventually('the loss is known', () => isActive(false))
+  await fleet.edit(name, { users: [eve] })
+  expect(await fleet.untilNot(() => pods(name))).toBeLessThan(revokedMs)
+  await fleet.says(name, 'Accepted', 'PolicyMissing')
+  expect(await pods(name, 'eve')).toBe(false)
+  const other = await fleet.make(people)
+  await fleet.says(other, 'Ready', 'PolicyMissing')
+  expect((await fleet.kube.request('GET', `/api/v1/namespaces/${other}`)).status).toBe(404)
+  await fleet.protect()
+  await Promise.all([name, other].map(each => fleet.says(each, 'Ready', 'Ready')))
+  expect(await pods(name, 'eve')).toBe(true)
+})
