@@ -2,7 +2,7 @@
 import { Registry } from 'prom-client'
 import { keepingLog } from '../../../test/kit/log.ts'
 import { Reconciler } from '../../reconcile/reconciler.ts'
-import { FakeLeases } from '../../reconcile/testing/toys.ts'
+import { FakeLeases } from '../../reconcile/testing/samples.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
 import { tenantKind } from '../kind.ts'
 import { sudoerKind } from '../sudoer-kind.ts'
