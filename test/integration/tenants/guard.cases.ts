@@ -182,6 +182,12 @@ export const refused: readonly Case[] = [
     'is kept as its LNamespace says',
   ),
   one(
+    'a role of a sudoer',
+    'mona',
+    ({ blue }) => change(blue.role('lns:self:ada', []), { rules: [] }),
+    'is kept as its LNamespace says',
+  ),
+  one(
     'a role under our name',
     'mona',
     () =>

@@ -79,7 +79,9 @@ export class TenantObjects {
   }
 
   metadata(name: string, more: Partial<KubeMetadata> = {}): KubeMetadata {
-    const labels = { 'lns.skylab/installation': 'skylab', 'lns.skylab/of': this.name, ...more.labels }
+    // Several tenants can share what a sudoer has.
+    const of = name.startsWith('lns:self:') ? {} : { 'lns.skylab/of': this.name }
+    const labels = { 'lns.skylab/installation': 'skylab', ...of, ...more.labels }
     return { name, ownerReferences: [this.owner], ...more, labels }
   }
 
