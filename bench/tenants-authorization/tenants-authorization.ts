@@ -10,6 +10,7 @@ import { openRun } from '../../dev/run/run.ts'
 import { setup } from '../../dev/setup/setup.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { AdminKube } from '../../test/kit/cluster/kube.ts'
+import { siteTenants } from '../../test/kit/tenants/objects.ts'
 import { machine } from '../measure/machine.ts'
 import { numbersOf } from '../measure/options.ts'
 import { round } from '../measure/statistics.ts'
@@ -42,7 +43,7 @@ export async function tenantsAuthorizationBench(
 /** The definition and the rights come first, then the policies, then the tenants. */
 async function figuresOf(scene: Scene): Promise<object> {
   const { cluster, options, progress } = scene
-  const objects = await tenantsObjects()
+  const objects = await tenantsObjects(siteTenants)
   const isPolicy = ({ apiVersion }: { apiVersion: string }) => apiVersion.startsWith('admissionregistration')
   const apply = (some: readonly object[]) => cluster.apply(some.map(each => JSON.stringify(each)).join('\n---\n'))
   await apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'skylab' } }])

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { configSchema } from '../../src/config/schema.ts'
+import { renderTenantRights } from '../../src/tenants/settings.ts'
 import { tenantsObjects } from './tenants.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes; each test reads other fields
@@ -53,6 +55,13 @@ test('the account of tenants can neither delete namespaces nor override nor impe
   const verbs = new Set(rights.map(({ verb }) => verb))
   expect([...verbs].filter(verb => !harmless.has(verb) && !(verb in operations))).toEqual([])
   expect(rights.filter(({ what, verb }) => what === '/namespaces' && verb === 'delete')).toEqual([])
+})
+
+test('rbac.yaml has what `skylab rights` prints without a block tenants', () => {
+  const { tenants } = configSchema.parse({})
+  for (const wanted of renderTenantRights({ ownNamespace: 'skylab', tenants })) {
+    expect(find(wanted.kind, wanted.metadata.name)).toEqual(wanted)
+  }
 })
 
 test('policies match deletions inside of namespaces only of objects with the label of a tenant', () => {

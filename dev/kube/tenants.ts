@@ -2,17 +2,27 @@
 import { readFile } from 'node:fs/promises'
 import { parseAllDocuments } from 'yaml'
 import type { KubeObject } from '../../src/base/domain.ts'
+import type { TenantsConfig } from '../../src/config/tenants.ts'
+import { renderTenantRights } from '../../src/tenants/settings.ts'
 
 const files = ['definition', 'rbac', 'policies', 'fence', 'guard'] as const
+const ownNamespace = 'skylab'
 
-/** The objects, in the order in which they are applied. */
-export async function tenantsObjects(): Promise<KubeObject[]> {
+/**
+ * The objects, in the order in which they are applied.
+ * @param tenants the configuration by which an operator has patched them; default: as the files have them
+ */
+export async function tenantsObjects(tenants?: TenantsConfig): Promise<KubeObject[]> {
   const texts = await Promise.all(files.map(name => readFile(fileOf(name), 'utf8')))
-  return texts.flatMap(text => parseAllDocuments(text, { merge: true }).map(each => each.toJS() as KubeObject))
+  const objects = texts.flatMap(text => parseAllDocuments(text, { merge: true }).map(each => each.toJS() as KubeObject))
+  const patches = tenants ? renderTenantRights({ ownNamespace, tenants }) : []
+  const patchOf = ({ kind, metadata: { name } }: KubeObject) =>
+    patches.find(each => each.kind === kind && each.metadata.name === name)
+  return objects.map(object => patchOf(object) ?? object)
 }
 
 /** The same as one text for `kubectl apply`. The namespace of the account must exist. */
-export const tenantsManifests = async (): Promise<string> =>
-  (await Promise.all(files.map(name => readFile(fileOf(name), 'utf8')))).join('\n---\n')
+export const tenantsManifests = async (tenants?: TenantsConfig): Promise<string> =>
+  (await tenantsObjects(tenants)).map(object => JSON.stringify(object)).join('\n---\n')
 
 const fileOf = (name: string) => new URL(`../../k8s/components/tenants/${name}.yaml`, import.meta.url)

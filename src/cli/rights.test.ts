@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { configSchema } from '../config/schema.ts'
 import { renderRights } from '../labs/rights.ts'
+import { renderTenantRights } from '../tenants/settings.ts'
 import { CommandTest } from './testing/command.ts'
 
 let test: CommandTest
@@ -35,6 +36,15 @@ describe('skylab rights', () => {
     const { code, out, err } = await rights(config)
     expect([code, out]).toEqual([2, ''])
     expect(err).toContain('kubernetes.namespace: not set: name the namespace of the controller by --namespace NAME')
+  })
+
+  it('prints the settings of tenants, and the binding of their account, for a process that serves them', async () => {
+    const tenants = { run: ['tenants'], tenants: { labelPrefixes: ['example.com/'] } }
+    const { code, out } = await rights(tenants, '--namespace', 'ours')
+    expect(code).toBe(0)
+    const objects = parseAllDocuments(out, { version: '1.1' }).map(each => each.toJS())
+    expect(objects).toEqual(renderTenantRights({ ownNamespace: 'ours', tenants: configSchema.parse(tenants).tenants }))
+    expect(out).toContain('example.com/')
   })
 
   it('refuses an invalid configuration, by its key', async () => {

@@ -2,8 +2,10 @@
 import { stringify } from 'yaml'
 import { ConfigError } from '../config/problems.ts'
 import { renderRights } from '../labs/rights.ts'
+import { servesLabs } from '../settings/checks.ts'
 import { labProblems } from '../settings/lab-checks.ts'
 import { readConfig } from '../settings/load.ts'
+import { renderTenantRights } from '../tenants/settings.ts'
 import { codes, type Output } from './output.ts'
 
 export interface RightsCommand {
@@ -21,12 +23,14 @@ const noNamespace = 'kubernetes.namespace: not set: name the namespace of the co
  */
 export async function showRights({ config: file, namespace }: RightsCommand, { out }: Output): Promise<number> {
   const config = await readConfig(file)
-  const problems = labProblems(config)
+  const problems = servesLabs(config) ? labProblems(config) : []
   if (problems.length > 0) throw new ConfigError(file, problems)
   const controllers = namespace ?? config.kubernetes.namespace
   // With a guessed name, two installations of one name in two namespaces would overwrite each other's rules.
   if (controllers === undefined) throw new ConfigError(file, [noNamespace])
-  const objects = renderRights(config, controllers)
+  const objects = servesLabs(config)
+    ? renderRights(config, controllers)
+    : renderTenantRights({ ownNamespace: controllers, tenants: config.tenants })
   out(`# Made by \`skylab rights\` of skylab.yaml: make it again after each change there.\n${rightsText(objects)}`)
   return codes.ok
 }

@@ -113,7 +113,7 @@ const kubernetes = z.strictObject({
     .boolean()
     .default(true)
     .describe(
-      'whether Skylab creates nothing without working policies of k8s/base/policy.yaml: without them its token is worth the whole cluster',
+      'whether Skylab creates nothing without working policies of k8s/base/policy.yaml, or grants nothing without those of k8s/components/tenants: without them its token is worth the whole cluster',
     ),
   requestTimeoutSeconds: seconds(10).describe('time for one request to the Kubernetes API'),
   maxInFlight: z.number().int().positive().default(64).describe('requests to the Kubernetes API at once, per replica'),

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { parseQuantity } from '../base/quantity.ts'
 import { seconds } from './values.ts'
 
+/** Laxest first. */
 export const podSecurityLevels = ['privileged', 'baseline', 'restricted'] as const
 
 /** A name of a namespace, or the beginning of such names and an asterisk. */
@@ -50,10 +51,10 @@ const platform = z.strictObject({
     .describe('`deny`: pods of other namespaces reach none of this one, unless a NetworkPolicy allows it'),
 })
 
-export const tenants = z.strictObject({
+const fields = z.strictObject({
   reserved: z
     .array(reservedName)
-    .default([])
+    .default(['skylab-*', 'openshift-*'])
     .describe(
       'names that no tenant may have, beside default, kube-*, the controller’s namespace and those of labs; `team-*` means all that begin so',
     ),
@@ -71,10 +72,23 @@ export const tenants = z.strictObject({
     .array(z.string().min(1).max(256))
     .default([])
     .describe('requesters without that limit, such as the one who applies a repository'),
+  laxestPodSecurity: z
+    .enum(podSecurityLevels)
+    .default('baseline')
+    .describe(
+      'the laxest Pod Security Standard that any namespace may have; with `privileged`, a sudoer of such a namespace can become root of a node',
+    ),
   platform: platform.prefault({}).describe('what a namespace gets where its LNamespace says nothing'),
   policyIntervalSeconds: seconds(60).describe('interval of checks that the admission policies of tenants work'),
   room: z.number().int().positive().default(16).describe('tenants that this replica writes at once'),
 })
+
+const levelOf = (level: (typeof podSecurityLevels)[number]): number => podSecurityLevels.indexOf(level)
+
+export const tenants = fields.refine(
+  ({ laxestPodSecurity, platform }) => levelOf(platform.podSecurity) >= levelOf(laxestPodSecurity),
+  { path: ['platform', 'podSecurity'], error: 'is laxer than laxestPodSecurity' },
+)
 
 export type TenantsConfig = z.infer<typeof tenants>
 export type PlatformConfig = TenantsConfig['platform']

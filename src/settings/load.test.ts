@@ -232,6 +232,7 @@ describe('loadSettings of tenants', () => {
     ],
     ['labelPrefixes: [lns.skylab/]', 'tenants.labelPrefixes.0: is a prefix that the cluster or this program believes'],
     ['reserved: [Team]', 'tenants.reserved.0: not the name of a namespace, or its beginning and an asterisk'],
+    ['platform: {podSecurity: privileged}', 'tenants.platform.podSecurity: is laxer than laxestPodSecurity'],
     ['platform: {quota: {pods: many}}', 'tenants.platform.quota.pods: not a Kubernetes quantity'],
   ])('refuses %s', async (yaml, problem) => {
     expect(await problemsOf(`${minimal}tenants: {${yaml}}\n`)).toEqual([problem])

@@ -6,6 +6,7 @@ import { asObject, type JsonObject } from '../base/json.ts'
 import { parseQuantity } from '../base/quantity.ts'
 import { type PlatformConfig, podSecurityLevels } from '../config/tenants.ts'
 import type { Fact } from '../reconcile/types.ts'
+import { reservedIn } from './settings.ts'
 import type { Checked, TenantSettings, TenantSpec } from './spec.ts'
 import { isDnsLabel, shown, subjectsAt, Unfit } from './subjects.ts'
 import { tenantLabels } from './words.ts'
@@ -43,12 +44,14 @@ function check(fact: Fact, settings: TenantSettings): Checked {
 const refused = (reason: 'Reserved' | 'Invalid', message: string): Checked => ({ refusal: { reason, message } })
 
 /** Whose a name is; undefined if a tenant may have it. */
-export function reservedBy(name: string, { ownNamespace, labPrefix, tenants }: TenantSettings): string | undefined {
+export function reservedBy(name: string, settings: TenantSettings): string | undefined {
+  const { ownNamespace, labPrefix } = settings
   if (name === 'default' || name === 'kube' || name.startsWith('kube-')) return 'it is one of the cluster’s own'
   if (name === ownNamespace) return 'it is the controller’s own'
   if (name === labPrefix || name.startsWith(`${labPrefix}-`)) return 'it is that of a lab'
-  const isMeant = (entry: string) => (entry.endsWith('*') ? name.startsWith(entry.slice(0, -1)) : name === entry)
-  return tenants.reserved.some(isMeant) ? 'by the configuration' : undefined
+  const { names, prefixes } = reservedIn(settings)
+  const isReserved = names.includes(name) || prefixes.some(prefix => name.startsWith(prefix))
+  return isReserved ? 'by the configuration' : undefined
 }
 
 function specOf(declared: JsonObject, { tenants }: TenantSettings): TenantSpec {

@@ -3,6 +3,8 @@ import type { KubeObject } from '../../base/domain.ts'
 import { RetryLater } from '../../base/errors.ts'
 import { type CallOptions, KubeError } from '../../kube/client.ts'
 import { guards, tenantPolicies } from '../../tenants/probes.ts'
+import { renderTenantRights, settingsRole } from '../../tenants/settings.ts'
+import { settingsOf } from '../../tenants/testing/world.ts'
 import { askForTenantPolicies } from './policies.ts'
 
 const byPolicy = (name: string) =>
@@ -17,6 +19,9 @@ const byRights = new KubeError(403, 'Forbidden', `forbidden: User "${account}" c
 const guard = { spec: { failurePolicy: 'Fail', validations: [{ expression: 'true' }] } }
 const binding = { spec: { policyName: guards[0], validationActions: ['Deny', 'Audit'] } }
 
+const settings = settingsOf()
+const [settingsAsRendered] = renderTenantRights(settings)
+
 interface Answers {
   readonly role?: Error | 'accepted'
   readonly lnamespace?: Error | 'accepted'
@@ -24,6 +29,7 @@ interface Answers {
   readonly binding?: object | null | Error
   /** The second guard. */
   readonly second?: null
+  readonly settings?: object | null | Error
 }
 
 function fakeKube(answers: Answers) {
@@ -39,6 +45,11 @@ function fakeKube(answers: Answers) {
     return object
   }
   const get = async ({ kind, name }: { kind: string; name: string }) => {
+    if (name === settingsRole) {
+      const role = { settings: settingsAsRendered, ...answers }.settings
+      if (role instanceof Error) throw role
+      return role
+    }
     const isBinding = kind.endsWith('Binding')
     if (name === guards[1])
       return answers.second === null ? null : isBinding ? { spec: { ...binding.spec, policyName: name } } : guard
@@ -53,11 +64,11 @@ function fakeKube(answers: Answers) {
   }
 }
 
-const ask = (answers: Answers = {}) => askForTenantPolicies(fakeKube(answers), 'skylab', new AbortController().signal)
+const ask = (answers: Answers = {}) => askForTenantPolicies(fakeKube(answers), settings, new AbortController().signal)
 
 test('askForTenantPolicies finds all three in force, by dry runs alone', async () => {
   const kube = fakeKube({})
-  const answer = await askForTenantPolicies(kube, 'skylab', new AbortController().signal)
+  const answer = await askForTenantPolicies(kube, settings, new AbortController().signal)
   expect(answer).toEqual({ active: true, reason: null, missing: [] })
   expect(kube.dryRuns).toEqual([true, true])
 })
@@ -81,7 +92,24 @@ test.each([
   expect(await ask(answers as Answers)).toMatchObject({ active: false, reason: expect.stringContaining(words) })
 })
 
-test.each([{ role: byRights }, { guard: byRights }])(
+test('askForTenantPolicies finds them in force, by other settings than ours', async () => {
+  const rules = [{ apiGroups: ['skylab.dev'], resources: ['labelprefixes'], resourceNames: ['example.com/'] }]
+  const others = { ...settingsAsRendered, rules: [...(settingsAsRendered!.rules as object[]), ...rules] }
+  expect(await ask({ settings: others })).toEqual({
+    ...{ active: true, missing: [] },
+    reason: expect.stringContaining('labelprefixes example.com/ only in the role'),
+  })
+  expect((await ask({ settings: null })).reason).toContain('there is no ClusterRole skylab-tenants-settings')
+})
+
+test('askForTenantPolicies names a missing policy before other settings', async () => {
+  expect(await ask({ settings: null, guard: null })).toMatchObject({
+    active: false,
+    reason: expect.stringContaining('guard'),
+  })
+})
+
+test.each([{ role: byRights }, { guard: byRights }, { settings: byRights }])(
   'askForTenantPolicies cannot tell without rights: %j',
   async answers => {
     expect(await ask(answers as Answers)).toMatchObject({
@@ -91,7 +119,7 @@ test.each([{ role: byRights }, { guard: byRights }])(
   },
 )
 
-test.each([{ role: new RetryLater('away') }, { guard: new RetryLater('away') }])(
+test.each([{ role: new RetryLater('away') }, { guard: new RetryLater('away') }, { settings: new RetryLater('away') }])(
   'askForTenantPolicies has no answer while the API server is silent: %j',
   async answers => {
     await expect(ask(answers as Answers)).rejects.toThrow('away')

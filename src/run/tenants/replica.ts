@@ -41,7 +41,7 @@ export function makeTenantReplica(settings: Settings, createTracing?: CreateTrac
   const access = joinLeases(basics)
   const watches = joinWatches(basics, kube, tenantSettings)
   const policies = new AdmissionWatch({
-    ask: signal => askForTenantPolicies(kube, config.installation, signal),
+    ask: signal => askForTenantPolicies(kube, tenantSettings, signal),
     words: policyWords,
     ...{ clock, log },
     intervalMs: config.tenants.policyIntervalSeconds * 1000,
@@ -50,7 +50,10 @@ export function makeTenantReplica(settings: Settings, createTracing?: CreateTrac
   })
   withoutRight.add(() => policies.wake())
   // The reason, which may differ at each check, is in the log and at /readyz: statuses would be written again and again.
-  const unguarded = () => (policies.refusal === undefined ? undefined : policyWords.notActive)
+  const unguarded = () => {
+    if (policies.refusal === undefined) return undefined
+    return policies.active ? policyWords.refuses : policyWords.notActive
+  }
   const world = tenantWorld(watches.sights, tenantSettings, unguarded)
   const common = {
     ...{ kube, clock, log, failpoint, leases: access.leases, metrics: basics.metrics, room: config.tenants.room },

@@ -1,10 +1,14 @@
 /** Objects of tenants as tests send them, and the paths of their kinds. */
 import type { KubeMetadata, KubeObject } from '../../../src/base/domain.ts'
+import { tenants } from '../../../src/config/tenants.ts'
 
 export const lnsVersion = 'gial.lblw.dev/v1beta1'
 const rbac = 'rbac.authorization.k8s.io'
 /** The account of k8s/components/tenants. */
 export const account = 'system:serviceaccount:skylab:skylab-tenants'
+
+/** The configuration of the tests' operator: labels of one prefix are open to everybody. */
+export const siteTenants = tenants.parse({ labelPrefixes: ['team.example.org/'] })
 
 interface Place {
   readonly apiVersion: string

@@ -16,6 +16,7 @@ import {
   lnamespace,
   pathOf,
   type Subject,
+  siteTenants,
   type TenantKind,
   TenantObjects,
   user,
@@ -84,7 +85,7 @@ export class TenantsSite {
       const cluster = await startBox(options)
       const site = new TenantsSite(run, cluster.kubeconfig)
       await cluster.apply(JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'skylab' } }))
-      await cluster.apply(await tenantsManifests())
+      await cluster.apply(await tenantsManifests(siteTenants))
       await site.#enforced()
       return site
     } catch (error) {
