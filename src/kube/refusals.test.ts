@@ -41,6 +41,10 @@ describe('remedyOf', () => {
     [rbac, rights('get', 'secrets', 'in the namespace "nublado-ada"')],
     [ofInstallation, rights('get', 'secrets', 'in the namespace "observatory"')],
     [rbac, rights('create', 'daemonsets', 'in the namespace "observatory"')],
+    [
+      'apply k8s/components/tenants',
+      refusal('User "system:serviceaccount:observatory:skylab-tenants" cannot create resource "clusterroles"'),
+    ],
     [rbac, policy('skylab-reserved')],
     [ofInstallation, policy('skylab', 'this account does not own the installation a')],
     [ofInstallation, policy('skylab-labs')],

@@ -23,6 +23,7 @@ export function refuserOf(error: unknown): Refuser | null {
 export const applyRbac = 'apply k8s/base/rbac.yaml, and rights.yaml as `skylab rights` prints it'
 const applyRights = 'apply rights.yaml, as `skylab rights` prints it'
 const applyPolicy = 'apply k8s/base/policy.yaml'
+const applyTenants = 'apply k8s/components/tenants'
 
 /** The remedy for a refusal; undefined if we have none. @param namespace the controller's own */
 export function remedyOf(error: unknown, namespace?: string): string | undefined {
@@ -31,6 +32,8 @@ export function remedyOf(error: unknown, namespace?: string): string | undefined
   // Rights to read in the controller's own namespace follow from the configuration.
   const isOwn = namespace !== undefined && message.includes(`in the namespace "${namespace}"`)
   if (refuser === 'rights') {
+    // The account of tenants has another role, whatever its namespace is.
+    if (byRights.exec(message)![1]!.endsWith(':skylab-tenants')) return applyTenants
     return isOwn && /cannot get resource "(secrets|configmaps)"/.test(message) ? applyRights : applyRbac
   }
   if (refuser !== 'policy') return undefined
