@@ -1,5 +1,6 @@
 /** Two processes that serve tenants: what people may do by the API server's own word, and by their own requests. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { selfName } from '../../../src/tenants/names.ts'
 import { guards } from '../../../src/tenants/probes.ts'
 import { tenantGroup } from '../../../src/tenants/words.ts'
 import { eventually } from '../../kit/cluster/world.ts'
@@ -80,12 +81,70 @@ describe('an LNamespace', () => {
     expect(await Promise.all([pods(name), pods(name, 'eve'), lns(name, 'max')])).toEqual([false, true, false])
   })
 
-  test.each(['kube-system', 'default', 'nublado-ada'])('called %s gets nothing, and says why', async name => {
-    const before = (await fleet.kube.request('GET', `/api/v1/namespaces/${name}`)).body
-    await fleet.make({ users: [eve], sudoers: [eve] }, name)
-    await fleet.says(name, 'Ready', 'Reserved')
-    expect((await fleet.kube.request('GET', `/api/v1/namespaces/${name}`)).body).toEqual(before)
-    expect(await pods(name, 'eve')).toBe(false)
+  test('of a reserved name is refused, and gets nothing where it was stored before the policies', async () => {
+    const names = ['kube-system', 'default', 'nublado-ada']
+    const make = (name: string) => fleet.make({ users: [eve], sudoers: [eve] }, name)
+    await expect(make('kube-system')).rejects.toThrow('begins like names that are reserved')
+    const namespaceOf = async (name: string) => (await fleet.kube.request('GET', `/api/v1/namespaces/${name}`)).body
+    const before = await Promise.all(names.map(namespaceOf))
+    for (const each of ['skylab-tenants-names', 'skylab-tenants-names-labs']) await fleet.unprotect(each)
+    const made = async (name: string) => (await make(name).catch(() => undefined)) !== undefined
+    for (const name of names) await eventually(`${name} is stored`, () => made(name))
+    await fleet.protect()
+    await Promise.all(names.map(name => fleet.says(name, 'Ready', 'Reserved')))
+    expect(await Promise.all(names.map(namespaceOf))).toEqual(before)
+    expect(await Promise.all(names.map(name => pods(name, 'eve')))).toEqual(names.map(() => false))
+  })
+
+  test('of many parts is made, edited and emptied by an account that its policy bounds', async () => {
+    const odd = ['Ada=B/C%2F:d@example.org', 'x-sudoers', 'лёва'].map(user)
+    const robot = { kind: 'ServiceAccount', namespace: 'default', name: 'robot' }
+    const crowd = Array.from({ length: 500 }, (_, i) => user(`p${i}`))
+    const name = await made({
+      ...{ users: [...odd, robot, { kind: 'Group', name: 'devs' }], managers: crowd, sudoers: odd },
+      ...{ istioRevision: 'canary', namespaceLabelOverrides: { 'app.example.org/x': 'y' } },
+      platform: { quota: { pods: 5 }, limits: { max: { cpu: '1' } }, podSecurity: 'restricted' },
+    })
+    const edits = [
+      {
+        users: odd.slice(1),
+        managers: [robot],
+        sudoers: odd.slice(2),
+        platform: { network: 'open', quota: {}, limits: {} },
+      },
+      { users: [], managers: [], sudoers: [], istioRevision: null, namespaceLabelOverrides: null, platform: null },
+      { ...people, platform: { quota: { pods: 7 } } },
+    ]
+    for (const spec of edits) {
+      await fleet.edit(name, spec)
+      await fleet.says(name, 'Ready', 'Ready')
+    }
+    expect(await Promise.all([pods(name), lns(name, 'max'), pods(name, odd[1]!.name)])).toEqual([true, true, false])
+    // Removals are by names that the account's role lists, emptied objects pass the policy.
+    const rbac = '/apis/rbac.authorization.k8s.io/v1'
+    const gone = [
+      `/api/v1/namespaces/${name}/limitranges/lns-platform`,
+      ...odd.map(each => `${rbac}/clusterroles/${encodeURIComponent(selfName(each.name))}`),
+      ...odd.map(each => `${rbac}/clusterrolebindings/${encodeURIComponent(selfName(each.name))}`),
+    ]
+    for (const path of gone) {
+      await eventually(`the end of ${path}`, async () => (await fleet.kube.request('GET', path)).status === 404)
+    }
+  })
+
+  test('takes over the namespace of another that an administrator has marked, and no other', async () => {
+    const name = `${fleet.name}-adopted`
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels: { kept: 'yes' } } }
+    await fleet.must('POST', '/api/v1/namespaces', namespace)
+    await fleet.make(people, name)
+    await fleet.says(name, 'Ready', 'Conflict')
+    const annotations = { 'lns.skylab/adopt': (await fleet.read(name)).metadata.uid }
+    await fleet.must('PATCH', `/api/v1/namespaces/${name}`, { metadata: { annotations } })
+    // Objects in conflict are read again every 30 s.
+    await fleet.says(name, 'Ready', 'Ready', 60_000)
+    const { metadata } = await fleet.must('GET', `/api/v1/namespaces/${name}`)
+    expect(metadata.labels).toMatchObject({ kept: 'yes', 'lns.skylab/of': name })
+    expect(await pods(name)).toBe(true)
   })
 })
 
@@ -174,4 +233,19 @@ test('without its policies a process grants nothing, and goes on to revoke', asy
   await fleet.protect()
   await Promise.all([name, other].map(each => fleet.says(each, 'Ready', 'Ready')))
   expect(await pods(name, 'eve')).toBe(true)
+})
+
+test('with other settings than admission a process grants nothing, and says what differs', async () => {
+  const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles/skylab-tenants-settings'
+  const { rules } = (await fleet.must('GET', path)) as { rules?: readonly object[] }
+  const more = { apiGroups: ['skylab.dev'], resources: ['labelprefixes'], resourceNames: ['x.org/'], verbs: ['use'] }
+  await fleet.must('PATCH', path, { rules: [...(rules ?? []), more] })
+  const troubles = () =>
+    Promise.all(fleet.replicas.map(async ({ monitoringUrl }) => (await fetch(`${monitoringUrl}/readyz`)).text()))
+  const words = 'labelprefixes x.org/ only in the role'
+  await eventually('the difference is known', async () => (await troubles()).every(text => text.includes(words)))
+  const name = await fleet.make(people)
+  await fleet.says(name, 'Ready', 'PolicyMissing')
+  await fleet.protect()
+  await fleet.says(name, 'Ready', 'Ready')
 })

@@ -1,22 +1,29 @@
-/** Processes that serve tenants on the tests' cluster, with a Redis of their own. LNamespaces are one set for all of them. */
+/**
+ * Processes that serve tenants on the tests' cluster, with a Redis of their own. They have the account and the policies of
+ * k8s/components/tenants. LNamespaces are one set for all of them.
+ */
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { stringify } from 'yaml'
+import { parse, stringify } from 'yaml'
+import { tenantsObjects } from '../../../dev/kube/tenants.ts'
+import { run } from '../../../dev/process/command.ts'
 import type { Redis } from '../../../dev/redis/redis.ts'
 import type { ConfigInput } from '../../../dev/stack/config.ts'
 import { Replica } from '../../../dev/stack/replicas.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { creationPath, objectPath } from '../../../src/kube/kinds.ts'
-import { tenantParent } from '../../../src/tenants/words.ts'
+import { admissionVersion } from '../../../src/tenants/probes.ts'
+import { tenantsAccount } from '../../../src/tenants/settings.ts'
+import { tenantAnnotations, tenantParent } from '../../../src/tenants/words.ts'
 import { AdminKube, type KubeAnswer } from '../../kit/cluster/kube.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import { builtProgram } from '../../kit/program/program.ts'
 import { startTestRedis } from '../../kit/store/redis.ts'
 import { testBed } from '../../kit/testbed.ts'
-import { definition, policies } from './definitions.ts'
 
-const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+const ownNamespace = 'skylab'
+const tokenPath = `/api/v1/namespaces/${ownNamespace}/serviceaccounts/${tenantsAccount}/token`
 
 export class TenantFleet {
   /** Begins the names of all LNamespaces of the fleet. */
@@ -30,18 +37,18 @@ export class TenantFleet {
   static async start(replicas = 2): Promise<TenantFleet> {
     const fleet = new TenantFleet()
     mkdirSync(fleet.stateDir, { recursive: true })
-    await fleet.#define()
     await fleet.protect()
+    await fleet.#isDefined()
     fleet.#redis = await startTestRedis({ stateDir: fleet.stateDir, keyPrefix: fleet.name })
     const config: ConfigInput = {
       run: ['tenants'],
       installation: fleet.name,
       api: { host: '127.0.0.1' },
       redis: { url: fleet.#redis.programUrl, keyPrefix: fleet.name },
-      kubernetes: { kubeconfig: testBed().kubeconfig },
+      kubernetes: { kubeconfig: await fleet.#accountKubeconfig(), namespace: ownNamespace },
       engine: { leaseTtlMs: 3_000 },
       logLevel: 'debug',
-      tenants: { policyIntervalSeconds: 1 },
+      tenants: { policyIntervalSeconds: 1, unlimitedRequesters: ['admin'] },
     }
     const configFile = join(fleet.stateDir, 'skylab.yaml')
     writeFileSync(configFile, stringify(config), { mode: 0o600 })
@@ -131,17 +138,27 @@ export class TenantFleet {
     return values.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
   }
 
-  /** Puts the policies in force. */
+  /**
+   * Applies the definition, the policies and the rights as they are in the files. An overlay has narrowed who may read the
+   * cluster: other tests withdraw rights from their accounts.
+   */
   async protect(): Promise<void> {
-    for (const object of policies) {
-      const { status, body } = await this.kube.request('POST', creationPath(object.apiVersion, object.kind), object)
-      if (status !== 201 && status !== 409) throw new Error(`${object.metadata.name}: ${status} ${body.message}`)
-    }
+    const objects = await tenantsObjects()
+    const narrowed = objects.filter(
+      ({ kind, metadata }) => kind !== 'ClusterRoleBinding' || metadata.name !== 'skylab:authenticated',
+    )
+    const input = narrowed.map(object => JSON.stringify(object)).join('\n---\n')
+    const { kubectl, kubeconfig, stateDir } = testBed()
+    const args = ['--kubeconfig', kubeconfig, 'apply', '--server-side', '--force-conflicts', '-f', '-']
+    await run(kubectl, args, { input, env: { ...process.env, KUBECACHEDIR: join(stateDir, 'kubectl') } })
   }
 
+  /** Takes the binding of a policy away. */
   async unprotect(name: string): Promise<void> {
-    const { apiVersion, kind } = policies[1]!
-    await this.must('DELETE', objectPath({ apiVersion, kind, name }))
+    await this.must(
+      'DELETE',
+      objectPath({ apiVersion: admissionVersion, kind: 'ValidatingAdmissionPolicyBinding', name }),
+    )
   }
 
   async must(method: string, path: string, body?: object): Promise<KubeObject> {
@@ -157,11 +174,25 @@ export class TenantFleet {
     this.kube.close()
   }
 
-  async #define(): Promise<void> {
-    const { status, body } = await this.kube.request('POST', crds, definition)
-    if (status !== 201 && status !== 409) throw new Error(`the definition of LNamespaces: ${status} ${body.message}`)
-    const path = creationPath(tenantParent.apiVersion, tenantParent.kind)
-    await eventually('LNamespaces are served', async () => (await this.kube.request('GET', path)).status === 200)
+  /** Resolves when LNamespaces can be made: all policies that a creation needs are in force. */
+  async #isDefined(): Promise<void> {
+    const path = `${creationPath(tenantParent.apiVersion, tenantParent.kind)}?dryRun=All`
+    const object = { ...tenantParent, metadata: { name: `${this.name}-first` }, spec: {} }
+    await eventually('LNamespaces are served', async () => {
+      const { status, body } = await this.kube.request('POST', path, object)
+      return status === 201 && body.metadata.annotations?.[tenantAnnotations.requester] !== undefined
+    })
+  }
+
+  /** With a token of the account of the Deployment. */
+  async #accountKubeconfig(): Promise<string> {
+    const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 7200 } }
+    const { status } = (await this.must('POST', tokenPath, request)) as unknown as { status: { token: string } }
+    const kubeconfig = parse(readFileSync(testBed().controllerKubeconfig, 'utf8'))
+    for (const { user } of kubeconfig.users) Object.assign(user, { token: status.token })
+    const file = join(this.stateDir, 'account.kubeconfig')
+    writeFileSync(file, JSON.stringify(kubeconfig), { mode: 0o600 })
+    return file
   }
 }
 
