@@ -120,6 +120,36 @@ test('the overlay demo with TLS inside is accepted, and has certificates where d
   expect(find('byTls', 'Service').spec.ports[0]).toMatchObject({ name: 'http', appProtocol: 'https' })
 })
 
+test('the overlay demo with tenants is accepted, and its pods by the strictest pod security standard', async () => {
+  const folder = mkdtempSync(join(stateDir, 'tenants-'))
+  const from = (...path: string[]) => relative(realpathSync(folder), join(realpathSync(k8sFolder), ...path))
+  const site = {
+    apiVersion: 'kustomize.config.k8s.io/v1beta1',
+    kind: 'Kustomization',
+    resources: [from('overlays', 'demo')],
+    components: [from('components', 'tenants')],
+    configMapGenerator: [{ name: 'skylab-tenants-config', namespace: 'skylab', files: ['skylab.yaml'] }],
+  }
+  const passwordFile = '/etc/skylab/secrets/redis.password'
+  const config = { run: ['tenants'], redis: { url: 'redis://skylab-redis:6379', passwordFile } }
+  expect(crossProblems(configSchema.parse(config))).toEqual([])
+  writeFileSync(join(folder, 'kustomization.yaml'), stringify(site))
+  writeFileSync(join(folder, 'skylab.yaml'), stringify(config))
+  texts.tenants = await kustomize(kubectl, folder)
+  const answer = await tryOut(texts.tenants)
+  expect(answer).toContain('deployment.apps/skylab-tenants serverside-applied (server dry run)')
+  expect(answer).toContain('customresourcedefinition.apiextensions.k8s.io/lnamespaces.gial.lblw.dev serverside-applied')
+  // Not the key that seals plans of labs.
+  expect(mountedFiles(find('tenants', 'Deployment', 'skylab-tenants'))).toEqual([passwordFile])
+  const { metadata, spec } = find('tenants', 'Deployment', 'skylab-tenants').spec.template
+  expect(spec.volumes[0].configMap.name).toMatch(/^skylab-tenants-config-[a-z0-9]{10}$/)
+  const pod = {
+    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { generateName: 'try-', labels: metadata.labels } },
+    spec: { ...spec, serviceAccountName: 'default' },
+  }
+  expect((await admin.request('POST', '/api/v1/namespaces/skylab/pods?dryRun=All', pod)).body.message).toBeUndefined()
+})
+
 test('the API server refuses a manifest with an unknown word', async () => {
   const broken = texts.demo!.replace('readOnlyRootFilesystem: true', 'readOnlyRoot: true')
   await expect(tryOut(broken)).rejects.toThrow(/readOnlyRoot: field not declared/)
