@@ -26,6 +26,20 @@ test.each([
   expect(rightFor(changes)).toBeUndefined()
 })
 
+test('rightOf tells the account of tenants from that of labs', () => {
+  const username = 'system:serviceaccount:skylab:skylab-tenants'
+  const line = JSON.stringify({ ...request, user: { username } })
+  expect([rightOf(line), rightOf(line, 'tenants')]).toEqual([undefined, 'networking.k8s.io/networkpolicies create'])
+  expect(rightOf(JSON.stringify(request), 'tenants')).toBeUndefined()
+})
+
+test('grantedRights returns the rights of the account of tenants, without those of people', async () => {
+  const granted = await grantedRights('tenants')
+  expect(granted).toEqual(expect.arrayContaining(['gial.lblw.dev/lnamespaces create', '/namespaces patch']))
+  expect(granted).not.toContain('/namespaces delete')
+  expect(new Set(granted).size).toBe(granted.length)
+})
+
 test('reportRights names a right that nothing has used', () => {
   const usages = { test: { '/pods get': 12, '/pods list': 3 }, 'in-cluster': { '/pods get': 1 } }
   const { table, unused } = reportRights(['/pods get', '/pods list', '/secrets delete'], usages)

@@ -1,15 +1,28 @@
-/** Compares the rights that k8s/base/rbac.yaml grants with those used, as the API server's audit log shows. */
+/** Compares the rights that files of k8s grant to an account with those used, as the API server's audit log shows. */
 import { createReadStream } from 'node:fs'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseAllDocuments } from 'yaml'
-import { labRole } from '../../src/labs/rights.ts'
+import { accountName, labRole } from '../../src/labs/rights.ts'
+import { tenantsAccount } from '../../src/tenants/settings.ts'
 
-const account = 'system:serviceaccount:skylab:skylab'
-const rbac = new URL('../../k8s/base/rbac.yaml', import.meta.url)
+/** What a process can serve, each with an account of its own. */
+export const served = ['labs', 'tenants'] as const
+export type Served = (typeof served)[number]
+
+const accountOf = (name: string) => `system:serviceaccount:skylab:${name}`
+const accounts: Readonly<Record<Served, string>> = {
+  labs: accountOf(accountName),
+  tenants: accountOf(tenantsAccount),
+}
+const files: Readonly<Record<Served, URL>> = {
+  labs: new URL('../../k8s/base/rbac.yaml', import.meta.url),
+  tenants: new URL('../../k8s/components/tenants/rbac.yaml', import.meta.url),
+}
 const kept = fileURLToPath(new URL('../../.artefacts/rights', import.meta.url))
+const folderOf = (what: Served) => (what === 'labs' ? kept : join(kept, what))
 
 /** Number of uses of each right, as `group/resource verb`. */
 export type Usage = Readonly<Record<string, number>>
@@ -23,8 +36,9 @@ interface AuditLine {
   readonly annotations?: Readonly<Record<string, string>>
 }
 
-/** The right that allowed a request of the controller; undefined for other requests. */
-export function rightOf(line: string): string | undefined {
+/** The right that allowed a request of a controller's account; undefined for other requests. */
+export function rightOf(line: string, what: Served = 'labs'): string | undefined {
+  const account = accounts[what]
   if (!line.includes(account)) return undefined
   const { verb, user, userAgent, impersonatedUser, objectRef, annotations } = JSON.parse(line) as AuditLine
   const ours = user?.username === account && userAgent?.startsWith('skylab/') && !impersonatedUser
@@ -36,20 +50,27 @@ export function rightOf(line: string): string | undefined {
 /** Counts the rights in a cluster's audit log, and stores them under the name of the run for `npm run rights`. */
 export async function keepRights(auditLog: string | null, name: string): Promise<void> {
   if (auditLog === null) return
-  const usage: Record<string, number> = {}
+  const usages: Readonly<Record<Served, Record<string, number>>> = { labs: {}, tenants: {} }
   for await (const line of createInterface({ input: createReadStream(auditLog) })) {
-    const right = rightOf(line)
-    if (right) usage[right] = (usage[right] ?? 0) + 1
+    for (const what of served) {
+      const right = rightOf(line, what)
+      if (right) usages[what][right] = (usages[what][right] ?? 0) + 1
+    }
   }
-  await mkdir(kept, { recursive: true })
-  await writeFile(join(kept, `${name}.json`), `${JSON.stringify(usage, null, 2)}\n`)
+  for (const what of served) {
+    // A run without tenants tells nothing about their account.
+    if (what !== 'labs' && Object.keys(usages[what]).length === 0) continue
+    await mkdir(folderOf(what), { recursive: true })
+    await writeFile(join(folderOf(what), `${name}.json`), `${JSON.stringify(usages[what], null, 2)}\n`)
+  }
 }
 
 /** The stored counts, by name. */
-export async function readRights(folder = kept): Promise<Record<string, Usage>> {
-  const files = (await readdir(folder).catch(() => [])).filter(name => name.endsWith('.json')).sort()
-  const texts = await Promise.all(files.map(name => readFile(join(folder, name), 'utf8')))
-  return Object.fromEntries(files.map((name, index) => [name.replace(/\.json$/, ''), JSON.parse(texts[index]!)]))
+export async function readRights(what: Served = 'labs'): Promise<Record<string, Usage>> {
+  const folder = folderOf(what)
+  const names = (await readdir(folder).catch(() => [])).filter(name => name.endsWith('.json')).sort()
+  const texts = await Promise.all(names.map(name => readFile(join(folder, name), 'utf8')))
+  return Object.fromEntries(names.map((name, index) => [name.replace(/\.json$/, ''), JSON.parse(texts[index]!)]))
 }
 
 /** A rule of a role, as the API server has it. */
@@ -83,14 +104,14 @@ interface Role {
 
 /** Rights in the whole cluster, by the role that grants them. */
 export async function rightsByClusterRole(): Promise<Record<string, readonly string[]>> {
-  const documents = parseAllDocuments(await readFile(rbac, 'utf8')).map(each => each.toJS() as Role)
+  const documents = parseAllDocuments(await readFile(files.labs, 'utf8')).map(each => each.toJS() as Role)
   const roles = documents.filter(({ kind }) => kind === 'ClusterRole')
   return Object.fromEntries(roles.map(({ metadata, rules }) => [metadata.name, rightsOf(rules)]))
 }
 
 /** The granted rights, in the order of the file. */
 export async function readGranted(): Promise<Granted> {
-  const documents = parseAllDocuments(await readFile(rbac, 'utf8')).map(each => each.toJS() as Role)
+  const documents = parseAllDocuments(await readFile(files.labs, 'utf8')).map(each => each.toJS() as Role)
   const ofKind = (kind: string) => documents.filter(document => document.kind === kind)
   const rightsIn = (roles: readonly Role[]) => roles.flatMap(({ rules }) => rightsOf(rules))
   const [ofLabs = [], ofCluster = []] = [true, false].map(wanted =>
@@ -104,8 +125,13 @@ export async function readGranted(): Promise<Granted> {
   }
 }
 
-/** All granted rights, of every scope. */
-export async function grantedRights(): Promise<string[]> {
+/** All granted rights, of every scope. Other roles of the tenants' file are for people. */
+export async function grantedRights(what: Served = 'labs'): Promise<string[]> {
+  if (what === 'tenants') {
+    const documents = parseAllDocuments(await readFile(files.tenants, 'utf8')).map(each => each.toJS() as Role)
+    const own = documents.find(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === tenantsAccount)!
+    return rightsOf(own.rules)
+  }
   const { everywhere, within, inLabs } = await readGranted()
   return [...everywhere, ...Object.values(within).flat(), ...inLabs]
 }
@@ -118,9 +144,10 @@ export interface RightsReport {
 
 /**
  * An admission policy asks for rights on resources that no API has, and no audit log shows that. `policy.test.ts` shows
- * that without them nothing could be created. The right to bind is checked when a RoleBinding is created.
+ * that without them nothing could be created. The rights to bind and to escalate are checked when a binding or a role is
+ * created.
  */
-const isVirtual = (right: string): boolean => right.startsWith('skylab.dev/') || right.endsWith(' bind')
+const isVirtual = (right: string): boolean => right.startsWith('skylab.dev/') || / (bind|escalate)$/.test(right)
 
 /** One line per right: how often each run has used it. */
 export function reportRights(granted: readonly string[], usages: Readonly<Record<string, Usage>>): RightsReport {
