@@ -110,7 +110,7 @@ describe('an LNamespace', () => {
         users: odd.slice(1),
         managers: [robot],
         sudoers: odd.slice(2),
-        platform: { network: 'open', quota: {}, limits: {} },
+        platform: { network: 'open', quota: null, limits: null },
       },
       { users: [], managers: [], sudoers: [], istioRevision: null, namespaceLabelOverrides: null, platform: null },
       { ...people, platform: { quota: { pods: 7 } } },
