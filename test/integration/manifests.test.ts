@@ -5,8 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments, stringify } from 'yaml'
 import { k8sFolder, kustomize } from '../../dev/kube/kustomize.ts'
 import { run } from '../../dev/process/command.ts'
+import { rightsText } from '../../src/cli/rights.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import { crossProblems } from '../../src/settings/checks.ts'
+import { renderTenantRights } from '../../src/tenants/settings.ts'
 import { gafaelfawrCrd } from '../kit/cluster/gafaelfawr-crd.ts'
 import { AdminKube } from '../kit/cluster/kube.ts'
 import { eventually } from '../kit/cluster/world.ts'
@@ -128,17 +130,23 @@ test('the overlay demo with tenants is accepted, and its pods by the strictest p
     kind: 'Kustomization',
     resources: [from('overlays', 'demo')],
     components: [from('components', 'tenants')],
+    patches: [{ path: 'tenants-rights.yaml' }],
     configMapGenerator: [{ name: 'skylab-tenants-config', namespace: 'skylab', files: ['skylab.yaml'] }],
   }
   const passwordFile = '/etc/skylab/secrets/redis.password'
-  const config = { run: ['tenants'], redis: { url: 'redis://skylab-redis:6379', passwordFile } }
-  expect(crossProblems(configSchema.parse(config))).toEqual([])
+  const redis = { url: 'redis://skylab-redis:6379', passwordFile }
+  const config = { run: ['tenants'], redis, tenants: { reserved: ['team-*'], labelPrefixes: ['team.example.org/'] } }
+  const parsed = configSchema.parse(config)
+  expect(crossProblems(parsed)).toEqual([])
+  const rights = renderTenantRights({ ownNamespace: 'skylab', tenants: parsed.tenants })
+  writeFileSync(join(folder, 'tenants-rights.yaml'), rightsText(rights))
   writeFileSync(join(folder, 'kustomization.yaml'), stringify(site))
   writeFileSync(join(folder, 'skylab.yaml'), stringify(config))
   texts.tenants = await kustomize(kubectl, folder)
   const answer = await tryOut(texts.tenants)
   expect(answer).toContain('deployment.apps/skylab-tenants serverside-applied (server dry run)')
   expect(answer).toContain('customresourcedefinition.apiextensions.k8s.io/lnamespaces.gial.lblw.dev serverside-applied')
+  expect(rights.map(({ kind, metadata }) => find('tenants', kind, metadata.name))).toEqual(rights)
   // Not the key that seals plans of labs.
   expect(mountedFiles(find('tenants', 'Deployment', 'skylab-tenants'))).toEqual([passwordFile])
   const { metadata, spec } = find('tenants', 'Deployment', 'skylab-tenants').spec.template
