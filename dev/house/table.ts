@@ -30,7 +30,7 @@ export const table: Readonly<Record<string, readonly string[]>> = {
     'src/leases',
     'src/duties',
   ],
-  // What custom resources declare.
+  // Carries out the wishes of custom resources.
   'src/reconcile': ['src/base', 'src/telemetry', 'src/kube', 'src/leases'],
   // The rules of tenants, without I/O.
   'src/tenants': ['src/base', 'src/config', 'src/kube', 'src/reconcile'],

@@ -1,4 +1,4 @@
-/** What the calls of the Kubernetes API take, and what they answer. */
+/** Arguments and answers of calls of the Kubernetes API. */
 import type { KubeObject } from '../base/domain.ts'
 import type { ObjectRef } from './kinds.ts'
 import type { CallOptions } from './requester.ts'

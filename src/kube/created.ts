@@ -1,4 +1,4 @@
-/** What the API server answers to a creation, parsed as late as possible. */
+/** The answer of the API server to a creation, parsed as late as possible. */
 import type { KubeObject } from '../base/domain.ts'
 
 /** A created object. Its metadata is parsed when it is used: of six objects in eight it never is. */

@@ -58,7 +58,7 @@ export class Hearing {
       onAccepted(subject.name, op)
       if (!isRun(subject.name)) this.#expectClaim(subject.name)
     } else {
-      // Whoever writes events, or an end, owns the operation.
+      // Only the owner of an operation writes its events and its end.
       this.#unclaimed.delete(subject.name)
     }
   }

@@ -1,7 +1,7 @@
 /**
- * A kind of subjects: what the engine has to know to run operations on them. The engine owns, runs, resumes, supersedes and
- * ends operations; a kind says its steps, its limits and its words. What a failure does is the same for all kinds
- * (`course.ts`). `run/kinds.ts` lists the kinds of a replica, and `steps.ts` says what a step must do.
+ * A kind of subjects, as the engine sees it. The engine owns, runs, resumes, supersedes and ends operations. A kind gives
+ * their steps, limits and words. A failure has the same consequences in all kinds (`course.ts`). `run/kinds.ts` lists the
+ * kinds of a replica, and `steps.ts` the duties of a step.
  */
 import type { OperationKind } from '../base/domain.ts'
 import type { KubeError } from '../kube/client.ts'
@@ -13,13 +13,13 @@ import type { Span } from '../telemetry/tracing.ts'
 import type { Phases } from './phase.ts'
 import type { Shape, Step, StepContext } from './steps.ts'
 
-/** The lists of steps: of a creation, of a deletion, and of the removal of what a failed creation made. */
+/** The lists of steps: for a creation, for a deletion, and for removing the objects of a failed creation. */
 export type StepList = OperationKind | 'clean'
 
 export interface Kind<K extends Shape> {
   /** As in its subjects, its keys and its failpoints. */
   readonly name: string
-  /** How its records are read and written. */
+  /** Reads and writes its records. */
   readonly form: RecordForm<K['record'], K['fields']>
   /** Whether each claim draws an epoch: a number higher than that of every earlier owner. */
   readonly drawsEpochs: boolean
@@ -44,7 +44,7 @@ export interface Limits {
   readonly longestRequestMs: number
 }
 
-/** What an operation tells its clients. */
+/** Texts of events, for clients. */
 export interface Words {
   complete(name: string): string
   failed(operation: OperationKind, name: string): string
@@ -52,7 +52,7 @@ export interface Words {
   refused(reason: string): string
   /**
    * An operation failed, and its objects are removed later, when the reason is gone. Only for a kind whose upkeep does that: it
-   * finds records with the field `remains`. Of any other kind, objects stay until the next creation makes way for itself.
+   * finds records with the field `remains`. Without upkeep, objects stay until the next creation removes them.
    */
   remains?(reason: string): string
 }
@@ -95,7 +95,7 @@ export interface Work<K extends Shape> {
    * @throws {NeedsSomeone} or {RetryLater} when there is no answer; `Claimed.phases` throws such an error at its limit
    */
   isComplete(): Promise<boolean>
-  /** What delays a deletion that failed, in words for clients. */
+  /** Reasons that delay a deletion that failed, in words for clients. */
   obstacles?(): readonly string[]
   /** Fields of the record of a complete creation. */
   completed(): K['fields']

@@ -1,4 +1,4 @@
-/** What the steps of labs get beside the common part, and how they wait for the cluster. */
+/** The part of a step's context that only labs have, and its waits for the cluster. */
 import { notNeeded } from '../base/clock.ts'
 import type { LabPlan } from '../base/domain.ts'
 import type { LabNames } from '../labs/names.ts'
@@ -14,7 +14,7 @@ export interface LabGraces {
   readonly unknownMs: number
 }
 
-/** What an operation knows of its objects. Steps add to it, and the record keeps it. */
+/** Facts that an operation knows about its objects. Steps add to them, and the record keeps them. */
 export interface LabKnown {
   namespaceUid: string | undefined
   podUid: string | undefined

@@ -2,7 +2,7 @@
  * Steps: an operation is an ordered list of steps. Each is idempotent, so that the next owner may repeat it.
  * An `act` changes the world, such as the cluster, and may, at worst, kill its owner; a `wait` only watches.
  *
- * What a step must do:
+ * Duties of a step:
  * - Throw RetryLater for what may pass, NeedsSomeone for what does not, StartOver to begin its list anew. Any other error is
  *   logged as a defect, and the next owner meets it too: so errors of a driver or a library are translated.
  * - Throw Fenced only when a later operation or owner is known. A server that refuses an epoch under a valid lease is no such
@@ -10,8 +10,8 @@
  * - Pass the failpoints `before-act` and `after-act` around each of its writes. The client passes `before-send` and `after-send`.
  * - Call `check` last before a write leaves, after every wait. A write that has left is counted by the kind until it returns
  *   (`Work.settled`), also when the step has ended.
- * - Return as `fields` whatever it adds to `known`: the next owner knows only the record. Fields are written when a step is
- *   done, so that what must be known before a write is the result of a step of its own before it.
+ * - Return as `fields` all that it adds to `known`: the next owner knows only the record. Fields are written when a step is
+ *   done. So a value that must be known before a write is the result of an earlier step of its own.
  */
 import type { Clock } from '../base/clock.ts'
 import { KubeError } from '../kube/client.ts'
@@ -25,12 +25,12 @@ export interface Shape {
   /** Fields of a record that steps set. */
   readonly fields: OperationFields
   readonly plan: unknown
-  /** What an operation knows of its objects. Steps add to it. */
+  /** Facts that an operation knows about its objects. Steps add to them. */
   readonly known: object
   readonly context: StepContext
 }
 
-/** What a request of a step needs. It fits the options of the cluster's client. */
+/** Options of a request of a step. They fit the cluster's client. */
 export interface Call {
   readonly signal: AbortSignal
   /** Names the operation and the claim, for the User-Agent. */
@@ -57,7 +57,7 @@ export interface StepContext<Plan = unknown, Known = unknown> {
   readonly clock: Clock
   /** Aborted at the deadline, when the lease is lost, and at a hand-over. */
   readonly signal: AbortSignal
-  /** What a request needs. @throws when the lease has expired, as the request does when it leaves */
+  /** Options for a request. @throws when the lease has expired, as the request does when it leaves */
   call(): Call
   /** Writes events before the step is done. Events that were written before are left out. */
   report(events: readonly NewEvent[]): Promise<void>

@@ -1,4 +1,4 @@
-/** What a turn has to write to Redis, which may be silent: the Kubernetes part waits hardly for it. */
+/** Writes of a turn to Redis, which may be silent: the Kubernetes part waits hardly for them. */
 import type { Clock } from '../base/clock.ts'
 import { Deadline, unlessAborted } from '../base/deadline.ts'
 import { RetryLater } from '../base/errors.ts'

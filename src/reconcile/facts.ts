@@ -1,4 +1,4 @@
-/** Objects as facts and as wishes: what of them is ours. Pure. */
+/** Objects as facts and as wishes: our part of them. Pure. */
 import type { KubeObject } from '../base/domain.ts'
 import { asObject, type JsonObject } from '../base/json.ts'
 import { canonical, selected } from './merge.ts'
@@ -8,7 +8,7 @@ import type { Fact, OwnerReference, ParentKind, Path, Wanted } from './types.ts'
 export const lastAnnotation = 'skylab/last'
 const lastPath: Path = ['metadata', 'annotations', lastAnnotation]
 
-/** @param paths what of the object we own; its last wish always belongs to it */
+/** @param paths our fields of the object; its last wish always belongs to them */
 export function factOf(object: KubeObject, paths: readonly Path[]): Fact {
   const { apiVersion, kind, metadata } = object
   const { name, namespace, uid = '', resourceVersion = '', ownerReferences = [] } = metadata

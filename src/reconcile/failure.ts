@@ -1,12 +1,12 @@
 /**
- * What failed a moment ago. It is not sent again at each event: a refusal is answered by our status, which is an event too,
- * and anybody can make others. Pure.
+ * The writes that failed a moment ago. They are not sent again at each event: a refusal is answered by our status, which is
+ * an event too, and anybody can make others. Pure.
  */
 import { signature } from './look.ts'
 import { isRevocation } from './plan.ts'
 import type { Act, Effect } from './types.ts'
 
-/** What takes something away is tried again by an urgent event after this time. */
+/** An urgent event tries a revocation again after this time. */
 const revocationMs = 1_000
 
 /** The name of the status among what failed. */
@@ -17,12 +17,12 @@ export const effectName = ({ name, mark }: Pick<Effect, 'name' | 'mark'>): strin
 export interface FailureOptions {
   /** `signature` of acts, `effectName` of effects, or `statusName`. */
   readonly names: ReadonlySet<string>
-  /** What the status says of it; undefined: it is not told. */
+  /** The words of the status about it; undefined: it is not told. */
   readonly words: string | undefined
   readonly nowMs: number
 }
 
-/** Of one key. Times are of the monotonic clock. */
+/** A failure of one key. Times are of the monotonic clock. */
 export class Failure {
   readonly words: string | undefined
   readonly #names: ReadonlySet<string>

@@ -1,4 +1,4 @@
-/** What others do to the engine: replicas that lag, leases that lapse, objects and words of strangers. */
+/** The engine among others: replicas that lag, leases that lapse, objects and words of strangers. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { unlessAborted } from '../base/deadline.ts'
 import type { Selects } from './testing/api.ts'

@@ -1,9 +1,9 @@
 /**
- * Keys that wait, by the shares that they count for: shares take turns, and within a share who waits longest is first. So nobody
- * fills the lane, however many keys are theirs. Pure.
+ * Keys that wait, by the shares that they count for: shares take turns, and within a share the key that waits longest is first.
+ * So nobody fills the lane, however many keys are theirs. Pure.
  */
 
-/** Since when a key waits, and whether it passes others. */
+/** The urgency of a key, and the time at which it began to wait. */
 export interface Asked {
   readonly urgent: boolean
   readonly sinceMs: number

@@ -1,4 +1,4 @@
-/** How long one turn may write: by the monotonic clock, looked at before each request leaves. */
+/** The time in which one turn may write: by the monotonic clock, looked at before each request leaves. */
 import type { Clock } from '../base/clock.ts'
 
 /** The turn's time is over. Nothing more is sent. */

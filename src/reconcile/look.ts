@@ -67,7 +67,7 @@ export const signature = (act: Act, wish: string): string => `${act.act} ${act.s
 
 const placeOf = (act: Act): string => refKey(refOfAct(act))
 
-/** What an act was planned for. A version would not do: the status of an object has versions of its own. */
+/** The state of the object that an act was planned for. A version would not do: the status of an object has versions too. */
 export function sightOf(act: Act): string {
   if (act.act === 'create') return `${placeOf(act)}@`
   const { uid, owned, owners } = act.fact

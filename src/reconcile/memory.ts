@@ -1,4 +1,4 @@
-/** What a replica remembers of a key. All of it may be lost. */
+/** The memory of a replica about a key. All of it may be lost. */
 import type { Failure } from './failure.ts'
 import { Rivals, type RivalsOptions, rivalsDefaults } from './rivals.ts'
 import { StatusPace } from './status-pace.ts'
@@ -10,7 +10,7 @@ interface Remembered {
   statusAtMs: number
   /** The marks of effects that are written, by name. */
   effects: Map<string, string>
-  /** What waits for Redis, and when that is asked again, by the monotonic clock. */
+  /** Names that wait for Redis, and when that is asked again, by the monotonic clock. */
   due: ReadonlySet<string>
   dueAtMs: number
   /** Consecutive looks at which another had the lease. */

@@ -1,4 +1,4 @@
-/** When a key is looked at again after a turn, if no event comes before. Pure, but for what a key remembers. */
+/** Decides when a key is looked at again after a turn, if no event comes before. Pure, but for the memory of the key. */
 import { type Backoff, backoffMs } from '../base/backoff.ts'
 import type { Clock } from '../base/clock.ts'
 import { jittered } from '../base/loop.ts'

@@ -1,4 +1,4 @@
-/** What of a look may be sent now. Pure, but for the clock. */
+/** Selects the acts of a look that may be sent now. Pure, but for the clock. */
 import type { Clock } from '../base/clock.ts'
 import { effectName } from './failure.ts'
 import { type Look, lookAt } from './look.ts'

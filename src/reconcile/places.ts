@@ -1,7 +1,7 @@
 /**
- * Who may be looked at at the same time. A quarter of the places is for urgent keys alone and another one for all others, and
- * no share has more than a quarter of them in each lane: whatever hangs or is edited again and again delays others hardly.
- * Pure.
+ * Limits the keys that are looked at at the same time. A quarter of the places is for urgent keys alone, and another one for
+ * all others. No share has more than a quarter of them in each lane: a key that hangs, or is edited again and again, delays
+ * others hardly. Pure.
  */
 
 export interface Place {
@@ -11,7 +11,7 @@ export interface Place {
 
 export class Places {
   readonly #room: number
-  /** Of one lane, and of one share in it. */
+  /** Limits of one lane, and of one share in it. */
   readonly #mostOfLane: number
   readonly #mostOfShare: number
   readonly #taken = new Map<string, Place>()

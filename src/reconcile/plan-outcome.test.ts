@@ -1,4 +1,4 @@
-/** What is left when the acts of a plan are carried out. */
+/** The objects that are left when the acts of a plan are carried out. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { KubeObject } from '../base/domain.ts'
@@ -86,7 +86,7 @@ describe('acts that are carried out', () => {
     )
   })
 
-  test('of revocations give nobody a right', () => {
+  test('give nobody a right when they are revocations', () => {
     fc.assert(
       fc.property(wishes, objects, (wanted, have) => {
         const acts = planned(

@@ -7,7 +7,7 @@ import { contentOf, isParent, lastWish, objectToCreate } from './facts.ts'
 import { canonical, patchTo, valueAt, withValueAt } from './merge.ts'
 import type { Act, Alter, Fact, Hold, OwnedKind, OwnerReference, ParentKind, Path, Remove, Wanted } from './types.ts'
 
-/** The stage of all that takes something away. */
+/** The stage of acts that take something away. */
 export const firstStage = -1
 
 /** Whether an act only takes something away. Such an act is never put off. */
@@ -57,7 +57,7 @@ function ownedKind(sources: readonly OwnedKind[], { apiVersion, kind }: Pick<Obj
   return owned
 }
 
-/** What restricts is corrected with the revocations, unless it cannot be there yet. */
+/** A restriction is corrected with the revocations, unless it cannot be there yet. */
 function restrictedFirst(acts: readonly Act[]): Act[] {
   const lowest = Math.min(...acts.map(({ stage }) => (stage === firstStage ? Number.POSITIVE_INFINITY : stage)))
   return acts.map(act => {
@@ -151,7 +151,7 @@ function removalOf(fact: Fact, why: Remove['why'], stage: number, grants: readon
   return fact.deleting ? [] : [{ act: 'remove', stage, fact, why }]
 }
 
-/** What exists, without the elements of grants that are not wanted. */
+/** The live object without the elements of grants that are not wanted. */
 function withoutUnwanted(grants: readonly Path[], wanted: JsonObject, live: JsonObject): JsonObject {
   let kept = live
   for (const path of grants) {
@@ -180,7 +180,8 @@ const mayAdopt = ({ adopts }: Wanted, fact: Fact, { kind }: Parent): boolean =>
   !fact.owners.some(owner => isParent(owner, kind)) && (adopts?.(fact) ?? false)
 
 /**
- * What no source owns is not seen, so it would be written again and again, and an unseen right never taken away.
+ * Every field of a wish must be owned by a source. Another one is not seen: it would be written again and again, and an unseen
+ * right never taken away.
  * @throws {Error} with the field
  */
 function checkWish(wish: Wanted, { paths, grants = [], watch }: OwnedKind): void {

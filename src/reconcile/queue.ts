@@ -13,7 +13,7 @@ export interface QueueOptions {
   readonly gatherMs: number
   /** Number of keys that are looked at at once. */
   readonly room: number
-  /** For whom a key counts. */
+  /** The share that a key counts for. */
   readonly shareOf: (key: string) => string
   /** Called when a key can be taken. */
   readonly onReady: () => void
@@ -23,7 +23,7 @@ export interface LaterOptions {
   readonly urgent?: boolean
   /** Only urgent asking is heard until then. */
   readonly hold?: boolean
-  /** Since when it waits. Default: from then on. */
+  /** The time since which it waits. Default: from then on. */
   readonly sinceMs?: number | undefined
 }
 
@@ -66,9 +66,7 @@ export class KeyQueue {
     this.#add(key, { urgent, sinceMs: this.#options.clock.monotonicMs() })
   }
 
-  /**
-   * Asks for a look in `ms`, and up to 100 ms later. Replaces what was asked before with `after`.
-   */
+  /** Asks for a look in `ms`, and up to 100 ms later. Replaces a look that was asked for with `after` before. */
   after(key: string, ms: number, { urgent = false, hold = false, sinceMs }: LaterOptions = {}): void {
     if (this.#stopped) return
     const due = { hold }
@@ -80,7 +78,7 @@ export class KeyQueue {
     })
   }
 
-  /** Takes what was asked for with `after` back. */
+  /** Takes back a look that was asked for with `after`. */
   forget(key: string): void {
     this.#due.delete(key)
   }

@@ -1,4 +1,4 @@
-/** Reads from the server what a watch may be behind with, or may never show. Each answer is laid over the watch. */
+/** Reads objects that a watch may show late, or never. Each answer is laid over the watch. */
 import type { Clock } from '../base/clock.ts'
 import { Deadline } from '../base/deadline.ts'
 import { isNamespaced, type ObjectRef } from '../kube/kinds.ts'
@@ -50,7 +50,7 @@ export class Reader {
 
   /**
    * Reads the parents by which something is about to be given, or taken away: another replica may know a newer wish, and
-   * then it is our watch that is behind. Where that cannot be read, ours counts.
+   * then it is our watch that is behind. If the server does not answer, our watch counts.
    */
   async parents({ verdict, acts }: Look): Promise<void> {
     const { parent, objects } = verdict

@@ -1,6 +1,6 @@
 /**
- * Makes so what custom resources of one kind say. Events of watches only name keys; a turn looks at what is seen then, and
- * decides by that. Every replica runs this for every key.
+ * Carries out the wishes of custom resources of one kind. Events of watches only name keys; a turn decides by the state that
+ * the watches show then. Every replica runs this for every key.
  */
 import type { Clock } from '../base/clock.ts'
 import { unlessAborted } from '../base/deadline.ts'
@@ -59,7 +59,7 @@ export class Reconciler<World> {
   readonly #queue: KeyQueue
   readonly #memories = new Map<string, Memory>()
   readonly #contended = new Set<string>()
-  /** Of the turns that are under way. */
+  /** The limits of the turns that are under way. */
   readonly #limits = new Map<string, TurnLimit>()
   readonly #turns = new Set<Promise<void>>()
   readonly #stopping = new AbortController()
@@ -215,14 +215,14 @@ export class Reconciler<World> {
     this.#contended.delete(key)
   }
 
-  /** When the key is looked at again, if nothing happens before. */
+  /** Asks for the next look at the key, if nothing happens before. */
   #after({ key, urgent, sinceMs }: Taken, memory: Memory, end: TurnEnd): void {
     const { clock } = this.#options
     if (end.result === 'left' || this.#stopping.signal.aborted) return void this.#queue.forget(key)
     if (memory.rivals.leftMs(clock.monotonicMs()) > 0) this.#contended.add(key)
     else this.#contended.delete(key)
     const next = nextLook(end, urgent, memory, clock)
-    // What was asked for is not done yet.
+    // The asked work is not done yet.
     const isOpen = end.result !== 'idle' && end.result !== 'done'
     if (next) this.#queue.after(key, next.ms, { ...next, sinceMs: isOpen ? sinceMs : undefined })
     else this.#queue.forget(key)

@@ -83,8 +83,8 @@ export class Reporter<World> {
   }
 
   /**
-   * Who only suspects a rival leaves both statuses as they are. Else replicas that ceased to know of it at different times would
-   * contradict each other, and by that go on to suspect it for ever.
+   * A replica that only suspects a rival leaves both statuses as they are. Else replicas that ceased to know of it at different
+   * times would contradict each other, and by that go on to suspect it for ever.
    */
   #changeFor(look: Look): StatusChange | undefined {
     const { memory, clock } = this.#options

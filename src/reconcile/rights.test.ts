@@ -1,4 +1,4 @@
-/** Whoever holds a right, or is held by a restriction, against its end. */
+/** Revocations and restrictions against people who fight them. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Samples } from './testing/samples.ts'
 import type { Hold, Kind } from './types.ts'

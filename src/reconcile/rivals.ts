@@ -4,7 +4,7 @@
  */
 
 export interface RivalsOptions {
-  /** How often a key may be found different within `withinMs` before a pause. */
+  /** Differences of a key within `withinMs` before a pause. */
   readonly times: number
   readonly withinMs: number
   readonly pauseMs: number
@@ -13,7 +13,7 @@ export interface RivalsOptions {
 export const rivalsDefaults: RivalsOptions = { times: 4, withinMs: 60_000, pauseMs: 30_000 }
 
 /**
- * Of one key. Times are of the monotonic clock. A new wish is a new beginning. After each pause one change is answered,
+ * The rivals of one key. Times are of the monotonic clock. A new wish is a new beginning. After each pause one change is answered,
  * whatever happened in the pause; the next one begins another pause.
  */
 export class Rivals {
@@ -33,7 +33,7 @@ export class Rivals {
     this.#options = options
   }
 
-  /** All is as wished, or has just been written so. What differs later is another's change. */
+  /** All is as wished, or has just been written so. A later difference is another's change. */
   reached(wish: string): void {
     this.#lastSeen = undefined
     if (wish === this.#wish) return
@@ -67,7 +67,7 @@ export class Rivals {
     this.#owesAnswer = !this.#owesAnswer
   }
 
-  /** What differed has been written: it is another's change if it is found again. */
+  /** The difference has been written away: it is another's change if it is found again. */
   answered(wish: string): void {
     if (wish !== this.#wish) return
     this.#lastSeen = undefined
@@ -95,7 +95,7 @@ export class Rivals {
   }
 
   /**
-   * Whether a rival is only suspected. Those who know of it tell so, and who is the first to suspect none tells that. So replicas
+   * Whether a rival is only suspected. Replicas that know of it tell so, and the first to suspect none tells that. So replicas
    * that have seen its last change within `withinMs` never contradict each other.
    */
   isSuspected(wish: string, nowMs: number): boolean {

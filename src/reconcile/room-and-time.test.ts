@@ -1,4 +1,4 @@
-/** What is due by the clock, and who has a place when. */
+/** Looks that are due by the clock, and places for keys. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { RetryLater } from '../base/errors.ts'
 import { type AnyKind, holding, looksOf } from './testing/kinds.ts'

@@ -47,7 +47,7 @@ describe('Reconciler and Redis', () => {
     await samples.pass(1_500)
     expect(samples.names('RoleBinding')).toHaveLength(3)
     const line = 'warn: a lease of a custom resource was not taken, for no reason of Redis'
-    // Of each kind.
+    // One of each kind.
     expect(samples.log.messages).toEqual([line, line])
   })
 

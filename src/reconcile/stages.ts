@@ -38,7 +38,7 @@ export interface StagesOptions<World> {
 
 export class Stages<World> {
   readonly #options: StagesOptions<World>
-  /** Names of what was refused, or not answered. */
+  /** Names of writes that were refused, or not answered. */
   readonly failed = new Set<string>()
   /** The kind of the object to which that happened first. */
   failedKind: string | undefined
@@ -74,7 +74,7 @@ export class Stages<World> {
       const isDone = (act: Act) => done.has(signature(act, look.wish))
       const fresh = writes.filter(act => !isDone(act))
       if (fresh.length === 0) {
-        // What was written and is different again counts as another's change.
+        // An object that was written and is different again counts as another's change.
         if (look.acts.every(isDone)) memory.rivals.reached(look.wish)
         return
       }
@@ -97,7 +97,7 @@ export class Stages<World> {
     return done
   }
 
-  /** Others write the objects before us. Who does so with each of our writes keeps no right: in the end it is forced. */
+  /** Others write the objects before us. A person who does so with each of our writes keeps no right: in the end it is forced. */
   async #isStale(look: Look, acts: readonly Act[]): Promise<void> {
     this.#stale += 1
     if (this.#stale <= maxStale) return
@@ -109,7 +109,7 @@ export class Stages<World> {
     throw new RetryLater('others change the objects at the same time')
   }
 
-  /** What may be sent now; `again`: more is known than this look shows. Effects come between revocations and all else. */
+  /** The acts that may be sent now; `again`: more is known than this look shows. Effects come between revocations and all else. */
   async #permitted(look: Look, onlyRevocations: boolean, isSilent: boolean): Promise<readonly Act[] | 'again'> {
     const { memory, clock } = this.#options
     const writes = writesNow(look, memory, clock.monotonicMs())
@@ -125,7 +125,7 @@ export class Stages<World> {
     if (this.lock === undefined) {
       this.lock = await heldSoon(takeLock(lock.name), clock, onDefect)
       if (this.lock === 'silent') due.names.add(lock.name)
-      // What the last holder did counts.
+      // Writes of the last holder count.
       return 'again'
     }
     if (typeof this.lock !== 'object') return []

@@ -11,7 +11,7 @@ export interface PaceOptions {
 const doubtful = 3
 const spaced = 4
 
-/** Of one key. Times are of the monotonic clock. Another text is a new beginning. */
+/** The statuses of one key. Times are of the monotonic clock. Another text is a new beginning. */
 export class StatusPace {
   readonly #options: PaceOptions
   #text: string | undefined

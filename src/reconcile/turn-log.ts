@@ -1,4 +1,4 @@
-/** Logs what turns meet. */
+/** Logs the errors of turns. */
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { KubeError } from '../kube/client.ts'

@@ -47,7 +47,7 @@ export interface TurnEnd {
   /** More must be done already. */
   readonly isBehind?: boolean
   readonly error?: unknown
-  /** What the error says, in at most 1,000 characters; undefined for a defect. */
+  /** The words of the error, in at most 1,000 characters; undefined for a defect. */
   readonly words?: string | undefined
 }
 
@@ -167,7 +167,7 @@ export class Turn<World> {
     const nowMs = clock.wallMs()
     const look = lookAt(kind, key, nowMs)
     const dueMs = look?.verdict.dueMs
-    // What was due is seen by this look.
+    // This look sees all that was due.
     this.#dueMs = dueMs !== undefined && dueMs > nowMs ? dueMs : undefined
     const parent = look?.verdict.parent
     if (parent !== undefined && parent !== 'shared' && remember(memory, parent.uid)) this.#due.names.clear()

@@ -1,6 +1,6 @@
 /**
- * What a kind of custom resource tells the engine: which objects it wants, which of its objects exist, and how its status
- * follows. All of it is computed from watches; the engine alone writes.
+ * A kind of custom resource, as the engine sees it: the objects that it wants, those of its objects that exist, and its status.
+ * All of it is computed from watches; the engine alone writes.
  */
 import type { KubeMetadata, KubeObject } from '../base/domain.ts'
 import type { JsonObject } from '../base/json.ts'
@@ -46,7 +46,7 @@ export interface Wanted {
    * second.
    */
   readonly restricts?: boolean
-  /** What becomes of an object that a former parent of this name owns. `await`: others remove it. Default: `remove`. */
+  /** The fate of an object that a former parent of this name owns. `await`: others remove it. Default: `remove`. */
   readonly former?: 'remove' | 'await'
   /** Whether an object that no parent of the kind owns may become ours, such as by an annotation with the parent's UID. */
   readonly adopts?: (fact: Fact) => boolean
@@ -58,7 +58,7 @@ export interface Wanted {
  */
 export interface Effect {
   readonly name: string
-  /** What is written, in short, with the UID of the parent. It is written again when this changes, or when Redis lost it. */
+  /** A short form of the value, with the UID of the parent. It is written again when this changes, or when Redis lost it. */
   readonly mark: string
   /**
    * @throws {RetryLater} when Redis does not answer
@@ -122,7 +122,7 @@ export interface Remove {
   readonly fact: Fact
   /** `former`: it belongs to a parent of this name that is gone. */
   readonly why: 'unwanted' | 'immutable' | 'former'
-  /** Whatever its version is by now: somebody writes it before each of our writes. */
+  /** Removes any version of it: somebody writes it before each of our writes. */
   readonly anyVersion?: boolean
 }
 /** The object of this name is being deleted. */
@@ -139,7 +139,7 @@ export interface Conflict {
 }
 export type Act = Create | Alter | Remove | Await | Conflict
 
-/** What a turn has left. */
+/** The state that a turn has left. */
 export interface Result {
   /** Every object is as wanted. */
   readonly settled: boolean
@@ -156,8 +156,8 @@ export interface Result {
 }
 
 /**
- * What the status of a parent should have. It is merged into `of.owned.status` if that differs: fields that it does not name stay
- * as they are, `null` removes one, and a list is replaced as a whole.
+ * Fields that the status of a parent should have. They are merged into `of.owned.status` if that differs: other fields stay as
+ * they are, `null` removes one, and a list is replaced as a whole.
  */
 export interface StatusPatch {
   readonly of: Fact
@@ -196,13 +196,13 @@ export interface OverlaidWatch {
   layGone(fact: Fact): void
 }
 
-/** What is ours of a kind of object. */
+/** Our part of a kind of object. */
 export interface OwnedKind {
   readonly watch: Pick<OverlaidWatch, 'apiVersion' | 'kind'>
-  /** What of each object we own, as its facts have it. A wish must have nothing else. */
+  /** Fields that we own in each object, as its facts have them. A wish must have nothing else. */
   readonly paths: readonly Path[]
   /**
-   * Its objects give rights, and each element of these lists is one. What is not wanted goes before anything else is done. An
+   * Its objects give rights, and each element of these lists is one. Unwanted ones go before anything else is done. An
    * object is emptied before it is removed, since a finalizer can hold up its end; and it has no owners but its parents.
    */
   readonly grants?: readonly Path[]
@@ -210,7 +210,7 @@ export interface OwnedKind {
 
 export interface Source extends OwnedKind {
   readonly watch: OverlaidWatch
-  /** Pure. What it throws is logged, and names no key. It is also called for objects that have not changed. */
+  /** Pure. An error is logged, and names no key. It is also called for objects that have not changed. */
   keysOf(change: Change<Fact>): Iterable<Poke>
 }
 
@@ -218,7 +218,7 @@ export interface Kind<World> {
   /** For metrics, the User-Agent, and `lease-of:<name>:<key>`. */
   readonly name: string
   readonly parent: ParentKind
-  /** Of every kind of object that a verdict can name. */
+  /** One for every kind of object that a verdict can name. */
   readonly sources: readonly Source[]
   /** The watches, with our own answers laid over them. */
   world(): World
@@ -229,7 +229,7 @@ export interface Kind<World> {
    * them, and should be that of `world` while nothing else differs. `nowMs`: since the epoch. Undefined: nobody is told.
    */
   report(key: string, world: World, result: Result, nowMs: number): StatusPatch | undefined
-  /** For whom a key counts, so that nobody delays others; pure. Default: its namespace, or itself without one. */
+  /** The share that a key counts for, so that nobody delays others; pure. Default: its namespace, or itself without one. */
   shareOf?(key: string): string
   /**
    * Called when a key that was held is left: by each replica that held it, again after it has thrown, and never if nobody ran

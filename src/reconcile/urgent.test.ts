@@ -1,4 +1,4 @@
-/** What may not wait, and how long it did. */
+/** Urgent keys, and the time that they waited. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Samples } from './testing/samples.ts'
 import type { Kind } from './types.ts'

@@ -31,12 +31,12 @@ export interface KindParts<K extends Shape = Shape> {
   readonly name: string
   /** Accepts its operations, and reads its subjects. */
   readonly operations: OperationStore<K['record']>
-  /** Whoever accepts does so in `during`, and wakes the engine then. */
+  /** The caller accepts in `during`, and wakes the engine then. */
   readonly acceptance: Acceptance
   readonly engine: Pick<Engine, 'start' | 'wake' | 'drain' | 'size'>
   readonly leases: Pick<Leases, 'close'>
   readonly room: Slots
-  /** What else it runs. It starts before the engines, and closes after them. Default: nothing. */
+  /** Its other stages. They start before the engines, and close after them. Default: none. */
   readonly stages?: readonly Stage[]
 }
 

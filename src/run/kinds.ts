@@ -6,7 +6,7 @@ import type { Basics } from './basics.ts'
 import type { KindParts } from './kind.ts'
 import type { Store } from './store.ts'
 
-/** What the parts of a kind may use beside their own. */
+/** Shared parts that those of a kind may use beside their own. */
 export interface KindShared {
   readonly store: Store
   /** The room of labs, for a kind that shares it. */

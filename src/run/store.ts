@@ -42,7 +42,7 @@ export interface KindAccess<K extends Shape> {
   readonly leases: Leases
 }
 
-/** What the store has to know of a kind. */
+/** A kind, as the store sees it. */
 type StoredKind<K extends Shape> = Pick<Kind<K>, 'name' | 'form' | 'drawsEpochs'> & {
   readonly limits: Pick<Kind<K>['limits'], 'longestRequestMs'>
 }

@@ -20,7 +20,7 @@ export interface Creation extends Provenance {
   readonly timeoutMs: number
   /** Seals the plan with this key of ours, for this name (`sealedName`) and the nonce. */
   readonly sealPlan: (keyId: string, sealedName: string) => string
-  /** What clients may see of it, such as a `LabView`. */
+  /** The part of it that clients may see, such as a `LabView`. */
   readonly view: object
   readonly events: readonly NewEvent[]
   readonly idempotency?: { readonly key: string; readonly bodyHash: string } | undefined

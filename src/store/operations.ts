@@ -23,11 +23,11 @@ import type { EventStream, StreamRead } from './streams.ts'
 export interface Retention {
   readonly tombstoneMs: number
   readonly idempotencyMs: number
-  /** How long streams of ended operations stay beside a newer one. */
+  /** Life of the stream of an ended operation beside a newer one. */
   readonly eventsMs: number
 }
 
-/** How long an acceptance is remembered, for commands that the connection sends again. */
+/** Life of the nonce of an acceptance, for commands that the connection sends again. */
 const nonceMs = 60_000
 
 /** A rotation names a key once, so two tries are enough. */

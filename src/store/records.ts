@@ -128,7 +128,7 @@ export interface LabFields extends OperationFields {
   readonly view?: LabView
 }
 
-/** How the records of a kind are read and written. */
+/** Reads and writes the records of a kind. */
 export interface RecordForm<R extends OperationRecord, F extends OperationFields> {
   /**
    * Must not throw: an operation whose record cannot be read is tried once in a TTL for ever.

@@ -37,8 +37,8 @@ export interface Stranger {
 export interface Diagnosis {
   readonly findings: readonly Finding[]
   /**
-   * What is left as it is: all of a subject of another kind whose record is ahead. No compare finds its objects again, as it finds
-   * those of labs, so they would be orphaned.
+   * Left as they are: all keys of a subject of another kind whose record is ahead. No compare finds its objects again, as it
+   * finds those of labs, so they would be orphaned.
    */
   readonly kept: readonly Finding[]
   readonly strangers: readonly Stranger[]

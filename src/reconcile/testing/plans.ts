@@ -11,7 +11,7 @@ export const object = (name: string, more: object = {}, ownerReferences: object[
   ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'n', ownerReferences }, ...more }) as KubeObject
 
 export const paths = [['data'], ['list']]
-/** What a watch shows of an object. */
+/** An object as a watch shows it. */
 export const seen = (object: KubeObject, uid = `u-${object.metadata.name}`, version = '1'): Fact =>
   factOf({ ...object, metadata: { ...object.metadata, uid, resourceVersion: version } }, paths)
 

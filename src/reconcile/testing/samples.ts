@@ -20,7 +20,7 @@ import { FakeApi, type Selects } from './api.ts'
 /** Leases as Redis keeps them. */
 export class FakeLeases {
   readonly held = new Set<string>()
-  /** How often a lease was asked for. */
+  /** Number of calls that asked for a lease. */
   asked = 0
   silent = false
   /** Everyone gets every lease, as if those before had lapsed. */
@@ -30,7 +30,7 @@ export class FakeLeases {
   late: Promise<void> | undefined
   /** Redis takes leases back when this is resolved. */
   kept: Promise<void> | undefined
-  /** What asking for a lease throws. */
+  /** The error that asking for a lease throws. */
   defect: Error | undefined
 
   acquireTask = async (key: string) => {
@@ -53,7 +53,7 @@ export interface ReplicaOptions {
   readonly change?: (kind: Kind<SampleSights>) => Kind<SampleSights>
   readonly room?: number
   readonly resyncMs?: number
-  /** What the watches show. Default: all. */
+  /** Selects the objects that the watches show. Default: all. */
   readonly selects?: Selects
 }
 

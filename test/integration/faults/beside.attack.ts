@@ -28,7 +28,7 @@ const users = 8
 const toyCount = 4
 /** Operations that wait for room until they are deleted. */
 const noRoomGraceSeconds = 300
-/** Of all operations that ended, each build ends at least this share. */
+/** Each build ends at least this share of all operations that ended. */
 const leastShare = 0.3
 
 /** Repeats a request whose replica died, at the next one. */

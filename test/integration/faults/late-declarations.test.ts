@@ -10,15 +10,15 @@ import { SampleFleet, type SampleWrite } from '../../kit/reconcile/sample-fleet.
 import { excess, wrong } from '../../kit/reconcile/sample-state.ts'
 import { isWhole } from './points.ts'
 
-/** How long anything wrong may stay after a late write has landed. */
+/** Limit for anything wrong after a late write has landed. */
 const wrongLimitMs = 1_000
-/** Who died with the answer may have taken the lease again: nobody else gives anything before it lapses. */
+/** A replica that died with the answer may have taken the lease again: no other one gives anything before it lapses. */
 const lapseMs = 4_000
-/** What a deleted parent leaves is the garbage collector's, which learns of a new kind within half a minute. */
+/** The garbage collector removes the objects of a deleted parent. It learns of a new kind within half a minute. */
 const collectLimitMs = 60_000
 const watchMs = 1_500
 const sendLimitMs = 5_000
-/** Of one late write until it is sent. */
+/** Limit for one late write until it is sent. */
 const maxAttempts = 3
 
 type Story = 'edited' | 'deleted' | 'made again'
@@ -26,7 +26,7 @@ type Story = 'edited' | 'deleted' | 'made again'
 interface Late {
   /** A failpoint, without its beginning. */
   readonly point: string
-  /** What becomes of the parent while the replica is stopped. */
+  /** The fate of the parent while the replica is stopped. */
   readonly story: Story
   /** The replica dies with the answer of its late write, so only others can correct it. */
   readonly dies?: boolean
@@ -92,7 +92,7 @@ interface Seen {
   readonly excessMs: number
   /** The longest time of anything wrong. */
   readonly wrongMs: number
-  /** What is wrong in the end. */
+  /** The fault that is found in the end. */
   readonly left: string | undefined
   readonly what: string | undefined
 }

@@ -13,7 +13,7 @@ import type { ToyWorld } from '../../kit/toy/world.ts'
 import { withToys } from './toy-fleet.ts'
 import { expectInTime, logged, promisedMs } from './wave.ts'
 
-/** What a toy is in the middle of: made, made but broken and cleaned up, removed, or removed while it is made. */
+/** The operation that a toy is in the middle of: made, made but broken and cleaned up, removed, or removed while it is made. */
 type Story = 'create' | 'fail' | 'delete' | 'supersede'
 
 interface Point {
@@ -221,7 +221,7 @@ attack(
       const { redis } = fleet.world
       await redis.flushall()
       trial.landed(struck.length)
-      // What was only in Redis is lost: clients are told, and owners can write nothing any more.
+      // Data that only Redis had is lost: clients are told, and owners can write nothing any more.
       for (const { ended } of struck) expect((await ended).events.at(-1)).not.toHaveProperty('id')
       for (const { arm } of struck) arm.release()
       await eventually('the end of every owner', async () => {

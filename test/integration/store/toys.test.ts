@@ -23,7 +23,7 @@ import { ToyWorld } from '../../kit/toy/world.ts'
 const store = useStore()
 const key = Buffer.alloc(32, 1)
 
-/** What a replica has, but for labs. */
+/** The parts of a replica, but for labs. */
 function engineOf(world: ToyWorld, replica: string) {
   const { server, prefix } = store()
   const redis = { url: server.programUrl, keyPrefix: prefix }

@@ -157,7 +157,7 @@ const freePorts = async (): Promise<ReplicaPorts> => ({ port: await freePort(), 
 /** Whether a replica runs another build. */
 export const runsOther = ({ beside }: FleetOptions, index: number) => beside?.replicas.includes(index) ?? false
 
-/** What a replica runs: the fleet's program with its kinds, or another build as it is. */
+/** The command of a replica: the fleet's program with its kinds, or another build as it is. */
 export function commandOf(ours: TestProgram, options: FleetOptions, index: number): Omit<TestProgram, 'modules'> {
   const { beside, kinds = [] } = options
   if (beside && runsOther(options, index)) return { program: beside.program, nodeArgs: [], env: {} }

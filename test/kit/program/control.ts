@@ -1,4 +1,4 @@
-/** What a control is: an edit of the source without which an attack must fail. */
+/** A control: an edit of the source that takes a guard away, with which an attack must fail. */
 
 /** One change to a file of the product. Its text must occur exactly once. */
 export interface Edit {

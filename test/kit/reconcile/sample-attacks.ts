@@ -1,10 +1,10 @@
-/** What the attacks on declarations share. */
+/** Shared parts of the attacks on declarations. */
 import { systemClock } from '../../../src/base/clock.ts'
 import type { Trial } from '../attack/attack.ts'
 import { SampleFleet, type SampleFleetOptions } from './sample-fleet.ts'
 import { excess } from './sample-state.ts'
 
-/** How long a right may outlive its wish. */
+/** Limit for a right that outlives its wish. */
 const revokedLimitMs = 1_000
 
 /** Starts a fleet that ends with the test. */

@@ -30,7 +30,7 @@ export interface SampleProcessOptions {
   readonly rivals: RivalsOptions
 }
 
-/** Of the replicas' leases. */
+/** The TTL of the replicas' leases. */
 export const sampleTtlMs = 3_000
 
 const options = JSON.parse(process.env.SAMPLE!) as SampleProcessOptions

@@ -1,4 +1,4 @@
-/** What the sample writes to Redis: for each Sample the image that it serves, by a script that refuses older generations. */
+/** Writes of samples to Redis: for each Sample the image that it serves, by a script that refuses older generations. */
 import type { Redis } from 'ioredis'
 import { Fenced, RetryLater } from '../../../src/base/errors.ts'
 

@@ -1,4 +1,4 @@
-/** What tests read of samples in the cluster, and what is wrong with it. */
+/** Reads samples in the cluster for tests, and finds faults in them. */
 import type { AdminKube, KubeAnswer } from '../cluster/kube.ts'
 
 type Read = KubeAnswer['body']
@@ -48,7 +48,7 @@ export function excess({ parent, binding }: SampleState): string | undefined {
   return more.length === 0 ? undefined : `rights of ${more.join()}`
 }
 
-/** What differs between a Sample and its objects; undefined if nothing does. */
+/** The first difference between a Sample and its objects; undefined without one. */
 export function wrong(state: SampleState): string | undefined {
   const { parent, service, deployment, binding } = state
   const standing = Object.entries({ service, deployment, binding }).filter(([, object]) => object)
@@ -63,7 +63,7 @@ export function wrong(state: SampleState): string | undefined {
   return actual === image ? undefined : `image is ${actual} instead of ${image}`
 }
 
-/** What differs between the shared objects and the Samples that share them. */
+/** Differences between the shared objects and the Samples that share them. */
 export async function wrongColours(kube: AdminKube, namespace: string): Promise<string[]> {
   const [samples, maps] = await Promise.all(
     (['samples', 'configmaps'] as const).map(plural => kube.list(samplePath(namespace, plural))),

@@ -1,6 +1,6 @@
 /**
  * The kind Sample of the tests: a Sample has a Deployment and a Service, which the server fills with defaults, and a
- * RoleBinding for its members. What those of one colour share is in `sample-colour.ts`.
+ * RoleBinding for its members. The shared objects of one colour are in `sample-colour.ts`.
  */
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { asNumber, asObject, asText, type JsonObject } from '../../../src/base/json.ts'

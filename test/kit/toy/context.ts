@@ -14,7 +14,7 @@ import {
 
 export const toy = 'toy'
 
-/** How long a creation, a deletion and a clean-up may take. */
+/** Limits of a creation, a deletion and a clean-up. */
 export const timesMs = { create: 120_000, delete: 60_000, clean: 60_000 }
 
 export const toyLimits: Limits = { listMs: timesMs, maxAttempts: 3, longestRequestMs: 10_000 }

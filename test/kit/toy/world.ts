@@ -29,7 +29,7 @@ interface StoredHome {
   thing?: { readonly uid: string; readonly op: number; readonly madeMs: number }
 }
 
-/** How long a thing takes to be ready, and a home to go. */
+/** Times until a thing is ready, and until a home is gone. */
 const delays = { readyMs: 150, goneMs: 100 }
 
 export class ToyWorld {
