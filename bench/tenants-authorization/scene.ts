@@ -1,4 +1,4 @@
-/** What the parts of the bench share. */
+/** Shared parts of the bench. */
 import type { Cluster } from '../../dev/cluster/types.ts'
 import type { Progress } from '../../dev/process/progress.ts'
 import type { AdminKube } from '../../test/kit/cluster/kube.ts'

@@ -1,5 +1,5 @@
 /**
- * What tenants cost others: how long the API server takes to authorize, with no tenants and with many, since RBAC looks at all
+ * The cost of tenants for others: the time of the API server to authorize, with no tenants and with many, since RBAC looks at all
  * ClusterRoleBindings; and to admit the largest objects, without policies and with them. docs/bench.md explains the result.
  *   npm run bench -- tenants-authorization [--tenants 1000] [--questions 400] [--admissions 40]
  */

@@ -8,7 +8,7 @@ import { parseAllDocuments } from 'yaml'
 import { accountName, labRole } from '../../src/labs/rights.ts'
 import { tenantsAccount } from '../../src/tenants/settings.ts'
 
-/** What a process can serve, each with an account of its own. */
+/** The features that a process can serve, each with an account of its own. */
 export const served = ['labs', 'tenants'] as const
 export type Served = (typeof served)[number]
 

@@ -1,4 +1,4 @@
-/** What tenants need of a cluster: the files of k8s/components/tenants without its Deployment. */
+/** The objects that tenants need in a cluster: the files of k8s/components/tenants without its Deployment. */
 import { readFile } from 'node:fs/promises'
 import { parseAllDocuments } from 'yaml'
 import type { KubeObject } from '../../src/base/domain.ts'

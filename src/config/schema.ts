@@ -184,7 +184,7 @@ const tracing = z.strictObject({
   timeoutSeconds: seconds(5).describe('time for one export with repeats; after it its spans are dropped, and counted'),
 })
 
-/** What a process can serve. Each further kind comes with its own rights, and so with a Deployment of its own. */
+/** The features that a process can serve. Each further one comes with its own rights, and so with a Deployment of its own. */
 const run = z
   .array(z.enum(['labs', 'tenants'], { error: 'nothing of this name can be run; this release has: labs, tenants' }))
   .min(1, { error: 'names nothing to run' })

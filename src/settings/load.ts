@@ -212,7 +212,7 @@ type LabFiles = Pick<
 
 const withoutLabs: LabFiles = { sealingKeys: [], tokens: [], ingressSecrets: { user: [], admin: [] } }
 
-/** What only a process for labs reads. */
+/** Reads the files that only a process for labs needs. */
 async function readLabFiles(
   config: Config,
   env: Environment,

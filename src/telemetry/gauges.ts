@@ -86,7 +86,7 @@ export function createGauges(registry: Registry, sources: GaugeSources): void {
   })
 }
 
-/** What every process tells, whatever it serves. */
+/** Sources of the gauges of every process. */
 export type ProcessGaugeSources = Pick<GaugeSources, 'version' | 'redisConnected' | 'watchSilenceMs' | 'kubernetesLoad'>
 
 export function createProcessGauges(registry: Registry, sources: ProcessGaugeSources): void {

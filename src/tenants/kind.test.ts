@@ -1,4 +1,4 @@
-/** What becomes of an LNamespace, by what stands on an API server in memory. */
+/** LNamespaces and their objects on an API server in memory. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { tenantKind } from './kind.ts'
 import { people, Tenants } from './testing/replicas.ts'
@@ -47,7 +47,7 @@ describe('an LNamespace', () => {
     expect([...world.sights.namespaces.values()]).toHaveLength(1)
   })
 
-  test('gets its namespace first, then what bounds it, then roles, and bindings last', async () => {
+  test('gets its namespace first, then its bounds, then roles, and bindings last', async () => {
     tenants.replica()
     await tenants.declare('a', {
       spec: { ...people, platform: { quota: { pods: '5' }, limits: { max: { cpu: '1' } } } },
@@ -78,7 +78,7 @@ describe('an LNamespace', () => {
     expect(tenants.names()).not.toContain('ClusterRole lns:self:sue')
   })
 
-  test('without users or sudoers has no object for them', async () => {
+  test('has no object for users or sudoers when it names none', async () => {
     tenants.replica()
     await tenants.made('a', {})
     expect(tenants.names()).toEqual([
@@ -87,7 +87,7 @@ describe('an LNamespace', () => {
     ])
   })
 
-  test('that is deleted and made again gets nothing of its predecessor, whose rights go at once', async () => {
+  test('gets nothing of its predecessor when it is made again, and the former rights go at once', async () => {
     tenants.replica()
     await tenants.made()
     tenants.drop('a')
@@ -98,14 +98,14 @@ describe('an LNamespace', () => {
       ...['AccessReady: Waiting', 'Ready: FormerTerminating'],
     ])
     expect(tenants.names().filter(name => /a\/lns-(dev|sudo)|:(edit|sudo):/.test(name))).toEqual([])
-    // What bounded it bounds it to the end.
+    // Its bounds stay to the end.
     expect(tenants.names()).toContain('NetworkPolicy a/lns-platform')
     tenants.collect()
     await tenants.pass()
     expect([tenants.isReady('a'), users()]).toEqual([true, ['eve']])
   })
 
-  test('that is being deleted keeps no right, though a finalizer holds it up', async () => {
+  test('keeps no right while it is deleted, though a finalizer holds it up', async () => {
     tenants.replica()
     await tenants.made()
     tenants.declare('a', { spec: people, metadata: { deletionTimestamp: 'now', finalizers: ['foregroundDeletion'] } })
@@ -114,7 +114,7 @@ describe('an LNamespace', () => {
     expect(tenants.names()).toEqual(['Namespace a', 'NetworkPolicy a/lns-platform'])
   })
 
-  test('that is deleted with its dependents left behind leaves all of them', async () => {
+  test('leaves all its objects when it is deleted with its dependents left behind', async () => {
     tenants.replica()
     await tenants.made()
     tenants.declare('a', { spec: people, metadata: { deletionTimestamp: 'now', finalizers: ['orphan'] } })

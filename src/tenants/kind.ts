@@ -26,7 +26,7 @@ export function tenantKind(world: TenantWorld): Kind<TenantWorld> {
   }
 }
 
-/** What bounds a Namespace, beside its labels. */
+/** The watches of objects that bound a Namespace, beside its labels. */
 const bounding = ['quotas', 'limitRanges', 'networkPolicies'] as const
 const bindingsInNamespace = [developerName, sudoerName]
 
@@ -50,7 +50,7 @@ export function desiredTenant(name: string, world: TenantWorld, nowMs: number): 
   const { bounds, rights } = standingOf(name, world)
   const unguarded = world.unguarded()
   const base = { do: 'hold', parent, ...(unguarded !== undefined && { onlyRevocations: unguarded }) } as const
-  // Whoever deletes it may ask that all stays.
+  // A deletion may ask that all stays.
   if (isOrphaning(parent)) return { ...base, objects: [], standing: [] }
   const admission = admitted(parent, world)
   // The Namespace and what bounds it are left alone: neither is a right, and the garbage collector has them in the end.

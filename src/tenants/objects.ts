@@ -1,4 +1,4 @@
-/** What all wanted objects share: labels, owners, and the stages in which they are written. Pure. */
+/** Common parts of all wanted objects: labels, owners, and the stages in which they are written. Pure. */
 import type { KubeObject } from '../base/domain.ts'
 import { isParent } from '../reconcile/facts.ts'
 import { refKey, refOf } from '../reconcile/plan.ts'
@@ -82,7 +82,7 @@ export const belongsTo = ({ owners }: Fact, tenant?: string): boolean =>
 export const isOwnedBy = ({ owners }: Fact, parent: Fact): boolean => owners.some(({ uid }) => uid === parent.uid)
 
 /**
- * Where another's object has one of the names no right is given at all: those that stand go, and the rest waits.
+ * If another's object has one of the names, no right is given at all: rights that stand go, and the rest waits.
  * @param isOurs whether an object is, or may become, that of the parents
  */
 export function withoutForeign(

@@ -12,7 +12,7 @@ export interface PlatformOptions {
   readonly installation: string
   /** Whether nobody could have loosened it unseen: then what bounds the tenant is corrected as fast as rights are revoked. */
   readonly isGuarded: boolean
-  /** What has the name of the Namespace. */
+  /** The object that has the name of the Namespace. */
   readonly standing: Fact | undefined
 }
 

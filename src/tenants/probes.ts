@@ -1,4 +1,4 @@
-/** How it is seen that the admission policies of tenants are in force: what they must refuse, and what is read. Pure. */
+/** Probes of the admission policies of tenants: requests that they must refuse, and objects that are read. Pure. */
 import type { KubeObject } from '../base/domain.ts'
 import { asObject, asObjects, asText } from '../base/json.ts'
 import { registerKind } from '../kube/kinds.ts'
@@ -49,7 +49,7 @@ export const tenantProbes = (installation: string): readonly TenantProbe[] => [
   },
   {
     policy: tenantPolicies.lnamespaces,
-    // Whoever asks for it is an account of the cluster's own.
+    // It is asked for by an account of the cluster's own.
     object: { ...tenantParent, metadata: { name: probeName }, spec: {} },
     accepted: 'an LNamespace of an account of the cluster’s own',
   },

@@ -1,4 +1,4 @@
-/** What holds of any LNamespaces at all, however they came to be stored. */
+/** Properties of any LNamespaces at all, however they came to be stored. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { KubeObject } from '../base/domain.ts'

@@ -27,7 +27,7 @@ describe('an LNamespace that is not accepted', () => {
     expect(tenants.trouble(name)).toContain(`Ready: ${reason}`)
   })
 
-  test('any more loses its rights, and keeps its namespace with what bounds it', async () => {
+  test('loses its rights when it was accepted before, and keeps its namespace with its bounds', async () => {
     tenants.replica()
     await tenants.made()
     tenants.declare('a', { spec: { ...people, users: [user('system:admin')] } })
@@ -36,7 +36,7 @@ describe('an LNamespace that is not accepted', () => {
     expect(tenants.names()).toEqual(['Namespace a', 'NetworkPolicy a/lns-platform'])
   })
 
-  test('beyond the limit of its requester waits until another one is gone', async () => {
+  test('waits beyond the limit of its requester until another one is gone', async () => {
     tenants.replica(settingsOf({ maxPerUser: 1, unlimitedRequesters: ['gitops'] }))
     const at = (second: number) => ({ creationTimestamp: `2026-01-01T00:00:0${second}Z` })
     tenants.declare('a', { requester: 'eve', metadata: at(1) })

@@ -55,7 +55,7 @@ interface RoleBindingWish {
   readonly role: string
   readonly subjects: readonly Subject[]
   readonly labels: Readonly<Record<string, string>>
-  /** Of the tenant and its namespace. */
+  /** The tenant and its namespace. */
   readonly name: string
   readonly owners: readonly OwnerReference[]
 }

@@ -1,4 +1,4 @@
-/** What somebody is in a tenant, by its LNamespace alone. Pure. */
+/** The roles of a person in a tenant, by its LNamespace alone. Pure. */
 import type { Fact } from '../reconcile/types.ts'
 import { checked } from './rules.ts'
 import type { Subject, TenantSettings } from './spec.ts'
@@ -6,7 +6,7 @@ import { hasSudo } from './world.ts'
 
 /** Somebody as the cluster knows him. */
 export interface Somebody {
-  /** Of a ServiceAccount: `system:serviceaccount:NAMESPACE:NAME`. */
+  /** That of a ServiceAccount is `system:serviceaccount:NAMESPACE:NAME`. */
   readonly username: string
   readonly groups: readonly string[]
 }

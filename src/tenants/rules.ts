@@ -19,7 +19,7 @@ const mostQuantities = 64
 /** A user may be sudoer of a thousand tenants, each of which is asked at each look at him. */
 const known = new WeakMap<Fact, { readonly settings: TenantSettings; readonly result: Checked }>()
 
-/** What the LNamespace declares, or why it gets nothing. Never throws. The same fact is checked once. */
+/** The spec of an LNamespace, or the reason why it gets nothing. Never throws. The same fact is checked once. */
 export function checked(fact: Fact, settings: TenantSettings): Checked {
   const before = known.get(fact)
   if (before?.settings === settings) return before.result

@@ -15,7 +15,7 @@ export const tenantsAccount = 'skylab-tenants'
 
 const policyGroup = 'skylab.dev'
 
-/** What all of these settings follow from. */
+/** The settings from which all of these follow. */
 export type SharedSettings = Pick<TenantSettings, 'ownNamespace' | 'tenants'>
 
 export interface Reserved {
@@ -35,7 +35,7 @@ export function reservedIn({ ownNamespace, tenants }: SharedSettings): Reserved 
   }
 }
 
-/** Of the cluster itself. */
+/** Names of the cluster itself. */
 const ownNames = ['default', 'kube']
 const ownPrefixes = ['kube-']
 
@@ -54,7 +54,7 @@ function wantedNames(settings: SharedSettings): Readonly<Record<string, readonly
 const unique = (names: readonly string[]): readonly string[] => [...new Set(names)]
 
 /**
- * What an operator applies to the cluster: the settings, and the rights of the controller's account.
+ * The objects that an operator applies to the cluster: the settings, and the rights of the controller's account.
  * @param settings `ownNamespace` is that of the account
  */
 export function renderTenantRights(settings: SharedSettings): KubeObject[] {
@@ -74,7 +74,7 @@ export function renderTenantRights(settings: SharedSettings): KubeObject[] {
   ]
 }
 
-/** How the cluster's role differs from the settings, in words; undefined if it does not. */
+/** The difference of the cluster's role from the settings, in words; undefined without one. */
 export function settingsProblem(settings: SharedSettings, role: KubeObject | null): string | undefined {
   if (!role) return `there is no ClusterRole ${settingsRole}: ${remedy}`
   const differences = Object.entries(wantedNames(settings)).flatMap(([resource, wanted]) => {

@@ -1,4 +1,4 @@
-/** What an LNamespace declares, once checked. Pure. */
+/** The checked spec of an LNamespace. Pure. */
 import { asNumber, asObject, asObjects, asText, type JsonObject } from '../base/json.ts'
 import type { PlatformConfig, TenantsConfig } from '../config/tenants.ts'
 import type { Fact } from '../reconcile/types.ts'
@@ -9,7 +9,7 @@ export type SubjectKind = 'User' | 'Group' | 'ServiceAccount'
 export interface Subject {
   readonly kind: SubjectKind
   readonly name: string
-  /** Of a ServiceAccount. */
+  /** The namespace of a ServiceAccount. */
   readonly namespace?: string
 }
 
@@ -18,7 +18,7 @@ export interface TenantSpec {
   readonly managers: readonly Subject[]
   /** Names of users. */
   readonly sudoers: readonly string[]
-  /** Who may ask for sudo with an end. */
+  /** People who may ask for sudo with an end. */
   readonly eligible: readonly Subject[]
   readonly maxSeconds: number
   /** Labels of the Namespace, `istio.io/rev` among them. */
@@ -28,7 +28,7 @@ export interface TenantSpec {
   readonly platform: PlatformConfig
 }
 
-/** What is the same for all tenants of an installation. */
+/** Settings of all tenants of an installation. */
 export interface TenantSettings {
   readonly installation: string
   /** The controller's own namespace. */

@@ -9,7 +9,7 @@ beforeEach(() => {
 })
 afterEach(() => tenants.stop())
 
-describe('what others have', () => {
+describe('objects of others', () => {
   const foreign = (kind: string, name: string, more: object = {}, namespace?: string) =>
     tenants.api.put({
       apiVersion: kind === 'Namespace' ? 'v1' : 'rbac.authorization.k8s.io/v1',

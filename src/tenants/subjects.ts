@@ -3,11 +3,11 @@ import { asObject, asText } from '../base/json.ts'
 import { inOrder, type Subject, type SubjectKind } from './spec.ts'
 import { rbacGroup } from './words.ts'
 
-/** Of each list. */
+/** Limit of each list. */
 export const mostSubjects = 500
 const longestName = 256
 
-/** What an LNamespace says that it must not; the message is for its author. */
+/** An LNamespace says something that it must not; the message is for its author. */
 export class Unfit extends Error {}
 
 /** @throws {Unfit} */

@@ -1,4 +1,4 @@
-/** Who may become root of a namespace, and for how long. */
+/** Rights to become root of a namespace, and their ends. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { people, Tenants } from './testing/replicas.ts'
 import { user } from './testing/world.ts'
@@ -12,7 +12,7 @@ afterEach(() => tenants.stop())
 const sudo = () => tenants.subjects('ClusterRoleBinding', 'lns:sudo:a')
 
 describe('a user who is sudoer', () => {
-  test('of several tenants has one role, which ends with the last of them', async () => {
+  test('has one role for several tenants, which ends with the last of them', async () => {
     tenants.replica()
     const first = await tenants.made('a')
     const second = await tenants.made('b')
@@ -38,7 +38,7 @@ describe('a user who is sudoer', () => {
     },
   )
 
-  test('of a tenant that is deleted with its dependents left behind keeps his role', async () => {
+  test('keeps his role when his tenant is deleted with its dependents left behind', async () => {
     tenants.replica()
     await tenants.made()
     tenants.declare('a', { spec: people, metadata: { deletionTimestamp: 'now', finalizers: ['orphan'] } })
@@ -67,7 +67,7 @@ describe('sudo with an end', () => {
     expect(tenants.get('LNamespace', 'a')?.status).not.toHaveProperty('grants')
   })
 
-  test('ends for who is sudoer of another tenant too', async () => {
+  test('ends for a sudoer of another tenant too', async () => {
     await tenants.made('b', { sudoers: [user('ann')] })
     granting(2_000)
     await tenants.pass(1_000)
@@ -96,7 +96,7 @@ describe('sudo with an end', () => {
     expect(tenants.names().filter(name => name.includes('lns:self'))).toEqual([])
   })
 
-  test('leaves who is sudoer anyway as he is', async () => {
+  test('changes nothing for a user who is sudoer anyway', async () => {
     granting(1_000, { ...spec, sudoers: [user('ann')] })
     await tenants.pass(3_000)
     expect(sudo()).toEqual(['ann'])

@@ -35,7 +35,7 @@ export function desiredSudoer(user: string, world: TenantWorld, nowMs: number): 
   const dueMs = firstEnd(listing.flatMap(fact => grantsOf(user, fact, world, nowMs)))
   const due = dueMs !== undefined && { dueMs }
   if (parents.length === 0) {
-    // Whoever deletes the last of them may ask that all stays.
+    // The deletion of the last of them may ask that all stays.
     if (listing.some(isOrphaning)) return { do: 'hold', parent: 'shared', objects: [], standing: [] }
     if (!standing.some(fact => belongsTo(fact))) return { do: 'leave' }
   }

@@ -61,7 +61,7 @@ export type TenantWatch = keyof typeof tenantWatches
 export type TenantSights = Readonly<Record<TenantWatch, Sight>>
 
 /**
- * What is kept of an object of a watch.
+ * The projection of an object of a watch.
  * @param labelPrefixes of the labels of a Namespace that tenants may set
  */
 export function projectionOf(watch: TenantWatch, labelPrefixes: readonly string[]): (object: KubeObject) => Fact {
@@ -78,7 +78,7 @@ export function projectionOf(watch: TenantWatch, labelPrefixes: readonly string[
   }
 }
 
-/** Of the labels of a Namespace only those that are ours to set: others may set more. */
+/** A Namespace with those labels alone that are ours to set: others may set more. */
 function withOurLabels(fact: Fact, prefixes: readonly string[]): Fact {
   const { labels, ...metadata } = (fact.owned.metadata ?? {}) as { readonly labels?: Readonly<Record<string, string>> }
   const isOurs = (key: string) =>
@@ -88,7 +88,7 @@ function withOurLabels(fact: Fact, prefixes: readonly string[]): Fact {
 }
 
 const namespaceLabels: ReadonlySet<string> = new Set([tenantLabels.istioRevision, tenantLabels.rbacType])
-/** Whatever begins so on a tenant's Namespace is ours: a version of Pod Security would loosen it too. */
+/** Labels of a tenant's Namespace that begin so are ours: a version of Pod Security would loosen it too. */
 const believed = ['lns.skylab/', 'pod-security.kubernetes.io/']
 
 function hasOurName({ metadata: { name, namespace } }: KubeObject): boolean {

@@ -1,4 +1,4 @@
-/** What the kinds of tenants see: the watches, and what is handed in. Pure. */
+/** The world of the kinds of tenants: the watches, and what is handed in. Pure. */
 import { keyOf } from '../kube/cache.ts'
 import type { Fact } from '../reconcile/types.ts'
 import { grantsIn, runningGrants } from './grants.ts'
@@ -56,7 +56,7 @@ export function sudoUsers(fact: Fact, settings: TenantSettings): readonly string
 export const hasSudo = (user: string, fact: Fact, spec: TenantSpec, nowMs: number): boolean =>
   spec.sudoers.includes(user) || runningGrants(fact, spec, nowMs).some(grant => grant.user === user)
 
-/** What an LNamespace declares, or why it gets nothing: by itself, or by what else there is. */
+/** The spec of an LNamespace, or the reason why it gets nothing: by itself, or by other objects. */
 export function admitted(fact: Fact, world: TenantWorld): Checked {
   const check = checked(fact, world.settings)
   if ('refusal' in check) return check
@@ -87,7 +87,7 @@ function tooMany(fact: Fact, world: TenantWorld): Refusal | undefined {
 
 const textOf = (fact: Fact): string => `${createdAt(fact)} ${fact.uid}`
 
-/** A name would inherit what somebody gave to the group of its predecessor. Of a living tenant that is its own affair. */
+/** A name would inherit what somebody gave to the group of its predecessor. For a living tenant that is its own affair. */
 function inherited(fact: Fact, world: TenantWorld): Refusal | undefined {
   const name = nameOf(fact)
   const naming = world.naming(name)

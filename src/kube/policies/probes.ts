@@ -6,7 +6,7 @@ export interface Probe {
   /** The policy; its binding has the same name. */
   readonly policy: string
   readonly ask: () => Promise<unknown>
-  /** What was accepted if it is not refused, in words. */
+  /** The probe in words, for the case that it is not refused. */
   readonly accepted: string
 }
 
@@ -20,7 +20,7 @@ export interface PolicyAnswer {
   readonly missing: readonly string[]
 }
 
-/** What came back from a probe: null if its policy refused it; the error of another refusal; what was accepted. */
+/** The answer to a probe: null if its policy refused it; the error of another refusal; what was accepted. */
 export type ProbeResult = KubeError | string | null
 
 /**
@@ -47,7 +47,7 @@ export async function answerTo(ask: () => Promise<unknown>): Promise<KubeError |
 const isRefusedBy = (answer: KubeError | undefined, policy: string): boolean =>
   answer?.status === 403 && answer.message.includes(`ValidatingAdmissionPolicy '${policy}' `)
 
-/** Of an account without rights, which is refused before any policy is evaluated; undefined if that is not so. */
+/** The refusal of an account without rights, before any policy is evaluated; undefined if there is another reason. */
 export function withoutRights(results: readonly (ProbeResult | undefined)[]): string | undefined {
   const refused = results.find(result => result instanceof KubeError && refuserOf(result) === 'rights')
   return refused instanceof KubeError ? inOperatorsWords(refused) : undefined

@@ -5,7 +5,7 @@ import { Rarely } from '../../telemetry/rarely.ts'
 import type { Log } from '../client.ts'
 import type { PolicyAnswer } from './probes.ts'
 
-/** What operators read. */
+/** Texts for operators. */
 export interface PolicyWords {
   /** While there was no answer yet. */
   readonly unknown: string
@@ -14,7 +14,7 @@ export interface PolicyWords {
   /** The policies refuse what they should admit. */
   readonly refuses: string
   readonly later: string
-  /** What to do about missing rights. */
+  /** Advice about missing rights. */
   readonly remedy: string
 }
 

@@ -97,7 +97,7 @@ function stagesOf({ basics, kube, access, watches, policies, reconcilers }: Part
         { close: () => leases.close() },
       ],
     },
-    // What it may do is known then: a status that tells of missing policies would else be written at each start.
+    // Its rights are known then: a status that tells of missing policies would else be written at each start.
     { when: 'reached', parts: reconcilers },
   ]
 }

@@ -32,7 +32,7 @@ export async function serveTenants(settings: Settings): Promise<void> {
     log.info({ signal }, 'draining')
     waiting.add('nothing: this replica is draining')
     const overdue = setTimeout(() => process.exit(1), config.times.drainSeconds * 1000)
-    // What a turn leaves undone is done by another replica, which sees the same.
+    // Another replica sees the same, and does the rest of an unfinished turn.
     await stopParts(replica.stages)
     await monitoring.close(monitoringGraceMs)
     await closeParts(replica.stages)

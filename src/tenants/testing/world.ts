@@ -42,7 +42,7 @@ export class Cluster {
   readonly clock = new ManualClock({ nowMs: Date.parse('2026-01-02T00:00:00Z') })
   readonly api = new FakeApi()
 
-  /** What one replica sees. */
+  /** The watches of one replica. */
   world(settings = settingsOf(), unguarded: () => string | undefined = () => undefined): TenantWorld {
     const prefixes = settings.tenants.labelPrefixes
     const sights = Object.fromEntries(

@@ -16,7 +16,7 @@ afterAll(() => fleet.stop())
 const user = (name: string) => ({ kind: 'User', name })
 const [ada, max, sue, eve] = ['ada', 'max', 'sue', 'eve'].map(user) as [object, object, object, object]
 const people = { users: [ada], managers: [max], sudoers: [sue] }
-/** How long a right may outlive its wish. */
+/** Limit for a right that outlives its wish. */
 const revokedMs = 1_000
 
 async function made(spec: object = people): Promise<string> {

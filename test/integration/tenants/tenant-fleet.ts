@@ -106,7 +106,7 @@ export class TenantFleet {
     await eventually(`${name}: ${type} is ${reason}`, isSo, limitMs)
   }
 
-  /** What the API server's authorizer says of somebody. */
+  /** The answer of the API server's authorizer about somebody. */
   async may(
     user: string,
     verb: string,

@@ -3,7 +3,7 @@ import type { KubeObject } from '../../../src/base/domain.ts'
 import { people, Tenants } from '../../../src/tenants/testing/replicas.ts'
 import { TenantObjects } from './objects.ts'
 
-/** What the policies read. The type of a role is for people. */
+/** Labels that the policies read. The type of a role is for people. */
 function shape({ kind, metadata, rules, roleRef, subjects }: KubeObject) {
   const { name, namespace, ownerReferences } = metadata
   const { 'gial.lblw.dev/rbac-type': _, ...labels } = metadata.labels ?? {}

@@ -166,7 +166,7 @@ export class TenantsSite {
     )
   }
 
-  /** Of the guard: an object that bears a mark, and a stranger who may write namespaces and bindings. */
+  /** Objects for the guard: one that bears a mark, and a stranger who may write namespaces and bindings. */
   async #probers(): Promise<readonly (readonly [string, Sender, Ask])[]> {
     const marked = { name: 'probe', namespace: 'default', labels: { 'lns.skylab/of': 'probe' } }
     const apiVersion = 'v1'
