@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { RetryLater } from '../base/errors.ts'
 import { KubeError } from '../kube/client.ts'
+import { holding } from './testing/kinds.ts'
 import { Samples } from './testing/samples.ts'
-import type { Kind } from './types.ts'
+import type { Kind, Lock } from './types.ts'
 
 let samples: Samples
 beforeEach(() => {
@@ -10,13 +11,19 @@ beforeEach(() => {
 })
 afterEach(() => samples.stop())
 
+/** The kind with a lock. */
+const underLock = (check: Lock['check']) => holding(() => ({ lock: { name: 'group:g', check } })) as never
+
 const ref = (kind: string, name: string, apiVersion = 'v1') => ({ apiVersion, kind, namespace: 'n', name })
 
 describe('Reconciler with trouble', () => {
   test('goes on without Redis, and tells what waits for it', async () => {
-    const effect = { name: 'route', mark: '1', done: 0 }
-    const change = (kind: Kind<never>) => withEffect(kind, effect, samples)
-    samples.replica({ change: change as never })
+    let done = 0
+    const apply = async () => {
+      if (samples.leases.silent) throw new RetryLater('Redis does not answer')
+      done += 1
+    }
+    samples.replica({ change: holding(() => ({ effects: [{ name: 'route', mark: '1', apply }] })) as never })
     samples.leases.silent = true
     samples.put('one')
     await samples.pass(2_000)
@@ -24,16 +31,12 @@ describe('Reconciler with trouble', () => {
     expect(samples.get('Sample', 'one')!.status).toMatchObject({ phase: 'Ready', message: 'route waits for Redis' })
     samples.leases.silent = false
     await samples.pass(6_500)
-    expect(effect.done).toBe(1)
+    expect(done).toBe(1)
     expect(samples.get('Sample', 'one')!.status).toMatchObject({ phase: 'Ready', message: '' })
   })
 
   test('does nothing that needs a lock without Redis, except revocations', async () => {
-    const change = (kind: Kind<never>): Kind<never> => ({
-      ...kind,
-      desired: (...args) => ({ ...kind.desired(...args), lock: { name: 'group:g', check: async () => undefined } }),
-    })
-    samples.replica({ change: change as never })
+    samples.replica({ change: underLock(async () => undefined) })
     samples.put('one', { members: ['ada', 'eve'] })
     await samples.pass(500)
     samples.leases.silent = true
@@ -81,11 +84,7 @@ describe('Reconciler with trouble', () => {
       asked += 1
       return asked < 4 ? 'the group has no more GPUs' : undefined
     }
-    const change = (kind: Kind<never>): Kind<never> => ({
-      ...kind,
-      desired: (...args) => ({ ...kind.desired(...args), lock: { name: 'group:g', check } }),
-    })
-    samples.replica({ change: change as never })
+    samples.replica({ change: underLock(check) })
     samples.put('one')
     await samples.pass(500)
     expect([samples.names('Service'), samples.get('Sample', 'one')!.status]).toMatchObject([
@@ -102,11 +101,7 @@ describe('Reconciler with trouble', () => {
       asked += 1
       return asked === 1 ? new Promise<undefined>(() => {}) : undefined
     }
-    const change = (kind: Kind<never>): Kind<never> => ({
-      ...kind,
-      desired: (...args) => ({ ...kind.desired(...args), lock: { name: 'group:g', check } }),
-    })
-    samples.replica({ change: change as never })
+    samples.replica({ change: underLock(check) })
     samples.put('one')
     await samples.pass(500)
     expect(samples.names('Service')).toEqual([])
@@ -219,17 +214,3 @@ describe('Reconciler with trouble', () => {
     expect(samples.failpoints).toContain('reconcile.sample.report.Sample.before-send')
   })
 })
-
-/** An effect that needs Redis. */
-function withEffect(
-  kind: Kind<never>,
-  effect: { name: string; mark: string; done: number },
-  { leases }: Samples,
-): Kind<never> {
-  const apply = async () => {
-    if (leases.silent) throw new RetryLater('Redis does not answer')
-    effect.done += 1
-  }
-  const effects = [{ name: effect.name, mark: effect.mark, apply }]
-  return { ...kind, desired: (...args) => ({ ...kind.desired(...args), effects }) as never }
-}
