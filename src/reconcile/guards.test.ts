@@ -105,7 +105,10 @@ test('Reconciler reads the parent before it undoes a change of an object that an
   expect(reads).toEqual(['Sample one'])
 })
 
-test('Reconciler pauses when somebody undoes each of its writes before all was ever as wished', async () => {
+test.each<[string, string[]]>([
+  ['the last stage', []],
+  ['an earlier stage', ['ada']],
+])('Reconciler pauses when somebody undoes each write of %s before all was ever as wished', async (_stage, members) => {
   const { api } = samples
   samples.replica()
   const put = api.put.bind(api)
@@ -118,7 +121,7 @@ test('Reconciler pauses when somebody undoes each of its writes before all was e
     }
     return made
   }
-  samples.put('one', { members: [] })
+  samples.put('one', { members })
   await samples.pass(5_000)
   expect([undone <= 10, samples.phase('one')]).toEqual([true, 'Contended'])
 })

@@ -75,7 +75,7 @@ export class Stages<World> {
       const fresh = writes.filter(act => !isDone(act))
       if (fresh.length === 0) {
         // An object that was written and is different again counts as another's change.
-        if (look.acts.every(isDone)) memory.rivals.reached(look.wish)
+        if (look.acts.length === 0 || writes.length > 0) memory.rivals.reached(look.wish)
         return
       }
       for (const act of await this.#send(look, fresh)) done.add(signature(act, look.wish))
