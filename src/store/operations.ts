@@ -140,9 +140,9 @@ export class OperationStore<R extends OperationRecord = OperationRecord, C exten
         sealingKey,
         creation.requestId ?? '',
         creation.traceparent ?? '',
-        JSON.stringify(this.#fieldsOf?.(creation) ?? []),
         creation.by ?? '',
         noteGraceMs,
+        ...(this.#fieldsOf?.(creation) ?? []),
       ],
     )
   }

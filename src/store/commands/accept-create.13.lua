@@ -1,19 +1,19 @@
 -- Accepts the creation of a subject, such as a user's lab: of any number of simultaneous requests for one, one is accepted.
 -- Sent again with the same nonce, it answers as before. A plan is accepted only if it is sealed with the named key, which
 -- every replica that may own operations has.
--- @include time events draw generation sealing notes owner
+-- @include time events draw generation sealing notes
 -- KEYS: generation (hash) last (string) record (hash) events (stream) waiting (zset) deadlines (zset) bell (stream)
 --   index (zset) tombstone (string) nonce (string) sealing (string) idempotency (string) audit (zset)
 -- ARGV: identity kind name nonce timeoutMs plan view events idempotencyHash idempotencyMs nonceMs keepEventsMs sealingIds
---   keepSealingMs sealedWith requestId traceparent fields by noteMs
+--   keepSealingMs sealedWith requestId traceparent by noteMs [name value …]
 --   requestId, traceparent: of the request that it comes from, or ''; for the logs and traces of the operation's owner
 --   by: the origin for the audit log, or '' without one; noteMs: how long the caller has to write the audit line
---   fields: of the kind, as a flat JSON list [name, value, …]
+--   name, value: fields that only this kind has
 -- returns: {'accepted', op} | {'exists', status} | {'mismatch'} | {'comparing'} | {'sealed'} (with a key that is not ours) |
 --   {'reseal', key} (the plan is sealed with another key than this one) | {'ahead'} (no number can be drawn)
 local generation, last, record, events, waiting, deadlines, bell, index, tombstone, nonce, sealing, idempotency, audit = unpack(KEYS)
 local identity, kind, name, nonce_value, timeout, plan, view, first, hash, idempotency_ms, nonce_ms, keep_ms, sealing_ids,
-  keep_sealing_ms, sealed_with, request_id, traceparent, fields, by, note_ms = unpack(ARGV)
+  keep_sealing_ms, sealed_with, request_id, traceparent, by, note_ms = unpack(ARGV)
 
 if not compared(generation, identity) then
   return { 'comparing' }
@@ -55,8 +55,7 @@ local seq = append(events, op, 0, first)
 redis.call('HSET', record, 'op', op, 'kind', 'create', 'status', 'pending', 'active', '1', 'nonce', nonce_value,
   'token', '', 'claims', 0, 'attempts', 0, 'acting', '1', 'step', '', 'seq', seq, 'progress', 0,
   'acceptedAt', whole(now), 'deadline', whole(now + timeout), 'plan', plan, 'view', view,
-  'requestId', request_id, 'traceparent', traceparent, 'by', keep_by(op, by))
-set_fields(record, fields)
+  'requestId', request_id, 'traceparent', traceparent, 'by', keep_by(op, by), unpack(ARGV, 20))
 note(audit, op, 'create', 'accepted', by, note_ms)
 redis.call('ZADD', waiting, op, name)
 redis.call('ZADD', deadlines, whole(now + timeout), name)
