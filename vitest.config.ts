@@ -34,7 +34,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['src/**/*.test.ts', 'dev/**/*.test.ts', 'scripts/**/*.test.ts', 'test/kit/**/*.test.ts'],
+          include: ['{src,dev,scripts,plugins,test/kit}/**/*.test.ts'],
           env: { SKYLAB_TEST: '1' },
           // Against hanging, not for speed: on a busy machine a test takes ten times as long.
           testTimeout: 20_000,

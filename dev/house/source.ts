@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { parseAst } from 'rolldown/parseAst'
 
 const checkout = fileURLToPath(new URL('../..', import.meta.url))
-const roots = 'src,dev,bench,test,scripts'
+const roots = 'src,dev,bench,test,scripts,plugins'
 
 /** A file of the source. Paths are relative to the checkout. */
 export interface SourceFile {

@@ -43,6 +43,8 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   'src/cli': ['src'],
   'src/run': ['src'],
   'src/main.ts': ['src'],
+  // Programs of users, for a shell without any of the others.
+  plugins: [],
   // Development: programs, the parts that they start, and the tests.
   'dev/process': ['src/base'],
   'dev/redis': ['src/store', 'dev/process'],
