@@ -21,7 +21,7 @@ const fake = `#!/bin/sh
 printf '%s\\0' "$@" >>"$CALLS"
 printf '\\n\\0\\n\\0' >>"$CALLS"
 case "$1 $2" in
-  'auth whoami') [ -n "$WHO" ] && printf '%s' "$WHO" ;;
+  'auth whoami') printf '%s' "$WHO"; [ "$WHO" != unknown ] ;;
   'config view') printf '%s' "$PLACE" ;;
   'create -f') cat >"$CALLS.input" ;;
   'wait '*) [ -z "$UNREADY" ] ;;
@@ -38,6 +38,7 @@ interface Outcome {
 }
 
 interface World {
+  /** `unknown`: the cluster refuses to say. */
   readonly who?: string
   /** The namespace of the context. */
   readonly place?: string
@@ -114,6 +115,7 @@ describe.each(['dash', 'bash'])('in %s', shell => {
     test.each([
       ['-n', 'blue', 'exec', 'web', '--', 'sh', '-c', "echo \"$HOME\" 'it''s'; exit 3", '-A', '--as=eve'],
       ['annotate', 'pod', 'web', 'text=a\nb\n', 'x=', '', ' ', '*', '$(id)', '`id`', '\\', '-n', 'blue'],
+      ['a  b*', '', '-n', 'blue'],
       ['create', 'cm', 'x', '--from-literal', '-n=green', '--from-literal=a=-A', '-n', 'blue'],
     ])('hands every argument on as it is', (...args) => {
       expect(ran(args).rest).toEqual(args)
@@ -170,10 +172,13 @@ describe.each(['dash', 'bash'])('in %s', shell => {
       expect(calls.filter(([first]) => first === 'get')).toEqual([])
     })
 
-    test('runs nothing when the cluster does not say who asks', () => {
-      const { status, stderr, calls } = sudo(['get', 'pods', '-n', 'blue'], { who: '' })
+    test.each([
+      ['unknown', 'who are you? "kubectl auth whoami" must answer'],
+      ['', 'who are you? "kubectl auth whoami" names no user'],
+    ])('runs nothing when the cluster says of who asks: "%s"', (who, words) => {
+      const { status, stderr, calls } = sudo(['get', 'pods', '-n', 'blue'], { who })
       expect([status, calls.length]).toEqual([1, 1])
-      expect(stderr).toContain('who are you? "kubectl auth whoami" must answer')
+      expect(stderr).toContain(words)
     })
 
     test('prints the command as a shell reads it when it is asked to', () => {
