@@ -133,6 +133,9 @@ async function startControllers(options: ControlPlaneOptions, credentials: Crede
     'use-service-account-credentials': 'true',
     'service-account-private-key-file': join(stateDir, 'pki', 'accounts.key'),
     'root-ca-file': join(stateDir, 'pki', 'ca.crt'),
+    // Signs requests for certificates of people, once an administrator approves them.
+    'cluster-signing-cert-file': join(stateDir, 'pki', 'ca.crt'),
+    'cluster-signing-key-file': join(stateDir, 'pki', 'ca.key'),
     ...namespaceFlags,
   })
   await start('kube-scheduler', { kubeconfig: credentials.kubeconfig('scheduler') })
