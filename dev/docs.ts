@@ -10,6 +10,7 @@ import { table } from './house/table.ts'
 import { takePicture } from './pages/api-picture.ts'
 import { takeFormPicture } from './pages/form-picture.ts'
 import { mistakesPage } from './pages/mistakes-page.ts'
+import { tenantsPage } from './pages/tenants-page.ts'
 import { runCommand, UsageError } from './process/program.ts'
 import { redisUsers } from './redis/users.ts'
 
@@ -31,6 +32,7 @@ const makers: Readonly<Record<string, () => Promise<string>>> = {
   'configuration.md': async () => configReference(await examples()),
   'metrics.md': async () => metricsReference(),
   'mistakes.md': async () => mistakesPage(),
+  'tenants.md': async () => tenantsPage(await readFile(join(docs, 'tenants.md'), 'utf8')),
 }
 
 async function examples() {

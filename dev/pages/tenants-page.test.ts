@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { tenantGroup } from '../../src/tenants/words.ts'
+import { seedRows } from '../../test/integration/tenants/seed-rows.ts'
+import { tenantsPage } from './tenants-page.ts'
+
+const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
+const page = read('docs/tenants.md')
+
+test('docs/tenants.md has the current tables (npm run docs)', () => {
+  expect(tenantsPage(page)).toBe(page)
+})
+
+/** Tests that a row names and that do not exist. */
+const missing = (tests: readonly (readonly [string, string])[]): readonly string[] =>
+  tests.filter(([file, title]) => !read(file).includes(`'${title}'`)).map(each => each.join(': '))
+
+test('docs/tenants.md names only tests that exist, for each row of this order', () => {
+  expect(missing(seedRows.flatMap(({ tests }) => tests))).toEqual([])
+  const later = seedRows.filter(({ tests }) => tests.length === 0).map(({ id }) => id)
+  expect(later).toEqual(['T-12', 'T-13', 'T-14', 'T-16', 'T-27'])
+  expect(missing([['src/tenants/kind.test.ts', 'does something else']])).toHaveLength(1)
+})
+
+test('docs/tenants.md explains each reason of a condition', () => {
+  const sources = ['status', 'rules', 'world', 'spec'].map(name => read(`src/tenants/${name}.ts`)).join('\n')
+  const found = sources.matchAll(/(?:yes|no|refused)\('(\w+)'|reason: ((?:'\w+'(?: \| )?)+)|\? 'Waiting' : '(\w+)'/g)
+  const reasons = new Set(
+    [...found].flatMap(([, one, some, other]) => [
+      ...[one, other].filter(each => each !== undefined),
+      ...(some?.match(/\w+/g) ?? []),
+    ]),
+  )
+  expect(reasons.size).toBeGreaterThan(12)
+  expect([...reasons].filter(reason => !page.includes(`| \`${reason}\` |`))).toEqual([])
+})
+
+test('docs/tenants.md has each label and annotation that the program knows', () => {
+  const keys = read('src/tenants/words.ts').matchAll(
+    /'((?:lns\.skylab|gial\.lblw\.dev|istio\.io|pod-security[\w.]*)\/[\w-]+)'/g,
+  )
+  const names = [...keys].map(([, key]) => key!).filter(key => key !== `${tenantGroup}/v1beta1`)
+  expect(names.length).toBeGreaterThan(7)
+  expect(names.filter(key => !page.includes(`| \`${key}\` |`))).toEqual([])
+})
