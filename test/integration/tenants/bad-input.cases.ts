@@ -1,4 +1,4 @@
-/** Bad input about LNamespaces: what is sent, what comes back, and what is left behind. For docs/tenants.md and for its test. */
+/** Bad input about LNamespaces: what is sent, comes back, and is left behind. For docs/tenants.md and for its test. */
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { group, lnamespace, user } from '../../kit/tenants/objects.ts'
 import { type Ask, change, make, remove } from '../../kit/tenants/site.ts'

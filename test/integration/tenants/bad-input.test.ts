@@ -84,7 +84,7 @@ test.each(rows.filter(({ condition }) => condition).map(row => [row.sent, row] a
     const { conditions } = (await own.find('LNamespace', name)).status
     const found = conditions.find((each: { type: string }) => each.type === type)
     expect(found).toMatchObject({ status: 'False', message: expect.stringContaining(words) })
-    // The former objects are there unchanged. What is new is the LNamespace, and roles by which its sudoers impersonate themselves.
+    // What was there is unchanged. New are the LNamespace, and roles by which its sudoers impersonate themselves.
     const isItself = (line: string) => line.startsWith(`/${name} `) && line.includes(body.metadata.uid)
     const isNew = (line: string) => isItself(line) || line.startsWith('/lns:self:')
     const isOld = (line: string) => !line.startsWith('/lns:self:')
