@@ -73,6 +73,7 @@ function holding(
     ...platformObjects(parent, spec, {
       installation,
       isGuarded,
+      hasRights: rights.length > 0,
       standing: world.sights.namespaces.get(nameOf(parent)),
     }),
     ...tenantRights(parent, spec, granted, installation),

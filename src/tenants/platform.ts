@@ -12,19 +12,23 @@ export interface PlatformOptions {
   readonly installation: string
   /** Whether nobody could have loosened it unseen: then what bounds the tenant is corrected as fast as rights are revoked. */
   readonly isGuarded: boolean
+  /** Whether a right of the tenant stands. Before the first one nobody needs to be bounded. */
+  readonly hasRights: boolean
   /** The object that has the name of the Namespace. */
   readonly standing: Fact | undefined
 }
 
 export function platformObjects(parent: Fact, spec: TenantSpec, options: PlatformOptions): readonly Wanted[] {
   const { name } = parent.ref
-  const { installation, isGuarded, standing } = options
+  const { installation, isGuarded, hasRights, standing } = options
   const metadata = {
     ...{ name: platformName, namespace: name },
     labels: labelsFor({ installation, of: name }),
     ownerReferences: [ownerOf(parent)],
   }
   const { quota, limits, network } = spec.platform
+  // Every replica corrects what restricts, without a lease: of a new tenant all of them would make the same.
+  const restricts = isGuarded && hasRights
   const bounds = [quotaObject(quota), limitRange(limits), ...(network === 'deny' ? [denyOthers] : [])]
   return [
     {
@@ -34,7 +38,7 @@ export function platformObjects(parent: Fact, spec: TenantSpec, options: Platfor
       adopts: fact => adoptionOf(fact) === parent.uid,
     },
     ...bounds.flatMap(object =>
-      object === undefined ? [] : { object: { ...object, metadata }, ...boundStage, restricts: isGuarded },
+      object === undefined ? [] : { object: { ...object, metadata }, ...boundStage, restricts },
     ),
   ]
 }
