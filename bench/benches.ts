@@ -9,6 +9,7 @@ import { imagesBench } from './images/images.ts'
 import { readersBench } from './readers/readers.ts'
 import { spawnBench } from './spawn/spawn.ts'
 import { stormBench } from './storm/storm.ts'
+import { tenantsBench } from './tenants/tenants.ts'
 import { tenantsAuthorizationBench } from './tenants-authorization/tenants-authorization.ts'
 import { worstBench } from './worst/worst.ts'
 
@@ -25,6 +26,7 @@ export const benches = {
   images: imagesBench,
   hub: hubBench,
   worst: worstBench,
+  tenants: tenantsBench,
   'tenants-authorization': tenantsAuthorizationBench,
   flame: flameBench,
 } satisfies Readonly<Record<string, Bench>>

@@ -9,11 +9,14 @@ export interface AuditedRequest {
   readonly code: number
   /** The operation in the User-Agent; undefined for watches and compares. */
   readonly op: number | undefined
+  /** Nothing was stored. */
+  readonly dryRun: boolean
 }
 
 interface AuditLine {
   readonly stage?: string
   readonly verb?: string
+  readonly requestURI?: string
   readonly userAgent?: string
   readonly user?: { readonly username?: string }
   readonly objectRef?: { readonly resource?: string; readonly namespace?: string; readonly subresource?: string }
@@ -32,6 +35,7 @@ export async function controllerRequests(file: string, from: number): Promise<Au
       namespace: entry.objectRef?.namespace ?? '',
       code: entry.responseStatus?.code ?? 0,
       op: op === undefined ? undefined : Number(op),
+      dryRun: /[?&]dryRun=All\b/.test(entry.requestURI ?? ''),
     })
   }
   return requests

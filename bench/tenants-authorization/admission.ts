@@ -1,10 +1,9 @@
 /** A usual LNamespace and the largest objects of tenants, admitted without the policies and with them. All requests are dry runs. */
 import { waitUntil } from '../../dev/process/api-client.ts'
 import { systemClock } from '../../src/base/clock.ts'
-import type { KubeObject } from '../../src/base/domain.ts'
 import { account, escaped, impersonate, lnamespace, TenantObjects, user } from '../../test/kit/tenants/objects.ts'
-import { make } from '../../test/kit/tenants/site.ts'
 import { round } from '../measure/statistics.ts'
+import { refusalOf, type Sent } from '../measure/tenant-policies.ts'
 import { summary } from './questions.ts'
 import type { Scene } from './scene.ts'
 
@@ -12,11 +11,6 @@ const most = 500
 /** 256 characters, each third of which needs an escape. */
 const longName = (index: number) => `p${index}@example.org${'=/%'.repeat(80)}`.padEnd(256, '.')
 const people = Array.from({ length: most }, (_, index) => user(longName(index)))
-
-interface Sent {
-  readonly by: string
-  readonly object: KubeObject
-}
 
 /** By a person, and by the controller. */
 function objects(): Readonly<Record<string, Sent>> {
@@ -49,7 +43,6 @@ export async function admissionFigures(scene: Scene, apply: () => Promise<void>)
   await untilAdmitted(scene, sent)
   const without = await timesOf(scene, sent)
   await apply()
-  await untilEnforced(scene)
   const withPolicies = await timesOf(scene, sent)
   return Object.fromEntries(
     Object.keys(sent).map(name => {
@@ -65,7 +58,7 @@ async function timesOf(scene: Scene, sent: Readonly<Record<string, Sent>>): Prom
     for (const [name, one] of Object.entries(sent)) {
       scene.signal.throwIfAborted()
       const begunMs = systemClock.monotonicMs()
-      const refusal = await refusalOf(scene, one)
+      const refusal = await refusalOf(scene.kube, one)
       const tookMs = systemClock.monotonicMs() - begunMs
       if (refusal !== undefined) throw new Error(`${name}: ${refusal}`)
       if (turn >= 0) times[name]!.push(tookMs)
@@ -74,32 +67,12 @@ async function timesOf(scene: Scene, sent: Readonly<Record<string, Sent>>): Prom
   return times
 }
 
-async function refusalOf({ kube }: Scene, { by, object }: Sent): Promise<string | undefined> {
-  const { path, body } = make(object)
-  const answer = await kube.request('POST', `${path}?dryRun=All`, body, { 'Impersonate-User': by })
-  return answer.status === 201 ? undefined : (answer.body.message ?? `${answer.status}`)
-}
-
 const limitMs = 30_000
 
 /** Rights and definitions take a moment. */
 const untilAdmitted = (scene: Scene, sent: Readonly<Record<string, Sent>>) =>
   waitUntil(
     async () =>
-      (await Promise.all(Object.values(sent).map(one => refusalOf(scene, one)))).every(each => each === undefined),
+      (await Promise.all(Object.values(sent).map(one => refusalOf(scene.kube, one)))).every(each => each === undefined),
     { what: 'rights', limitMs, signal: scene.signal },
   )
-
-/** Each of these is refused by one policy; the guard has no probe. */
-const untilEnforced = (scene: Scene) => {
-  const strange = new TenantObjects('strange', 'none').role('strange', [])
-  const probes = [
-    { by: 'system:probe', object: lnamespace('strange') },
-    { by: 'ada', object: lnamespace('default') },
-    { by: account, object: strange },
-  ]
-  const isRefused = async (one: Sent) => (await refusalOf(scene, one))?.includes('denied request') ?? false
-  return waitUntil(async () => (await Promise.all(probes.map(isRefused))).every(Boolean), {
-    ...{ what: 'the policies', limitMs, signal: scene.signal },
-  })
-}

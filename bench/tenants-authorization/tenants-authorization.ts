@@ -4,7 +4,6 @@
  *   npm run bench -- tenants-authorization [--tenants 1000] [--questions 400] [--admissions 40]
  */
 import { startBox } from '../../dev/cluster/box-cluster.ts'
-import { tenantsObjects } from '../../dev/kube/tenants.ts'
 import type { Progress } from '../../dev/process/progress.ts'
 import { openRun } from '../../dev/run/run.ts'
 import { setup } from '../../dev/setup/setup.ts'
@@ -14,6 +13,7 @@ import { siteTenants } from '../../test/kit/tenants/objects.ts'
 import { machine } from '../measure/machine.ts'
 import { numbersOf } from '../measure/options.ts'
 import { round } from '../measure/statistics.ts'
+import { applyTenants } from '../measure/tenant-policies.ts'
 import { admissionFigures } from './admission.ts'
 import { makeTenants } from './fill.ts'
 import { authorizationFigures, compareFigures } from './questions.ts'
@@ -42,15 +42,9 @@ export async function tenantsAuthorizationBench(
 
 /** The definition and the rights come first, then the policies, then the tenants. */
 async function figuresOf(scene: Scene): Promise<object> {
-  const { cluster, options, progress } = scene
-  const objects = await tenantsObjects(siteTenants)
-  const isPolicy = ({ apiVersion }: { apiVersion: string }) => apiVersion.startsWith('admissionregistration')
-  const apply = (some: readonly object[]) => cluster.apply(some.map(each => JSON.stringify(each)).join('\n---\n'))
-  await apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'skylab' } }])
-  await apply(objects.filter(each => !isPolicy(each)))
-  const admission = await progress.part('admission', () =>
-    admissionFigures(scene, () => apply(objects.filter(each => isPolicy(each)))),
-  )
+  const { cluster, kube, options, progress, signal } = scene
+  const apply = await applyTenants(cluster, kube, siteTenants, signal)
+  const admission = await progress.part('admission', () => admissionFigures(scene, apply))
   await makeTenants(scene, 0, 1)
   const few = await progress.part('authorization without tenants', () => authorizationFigures(scene))
   const begunMs = systemClock.monotonicMs()
