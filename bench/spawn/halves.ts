@@ -6,6 +6,7 @@ import { readConfig } from '../../src/settings/load.ts'
 import { type AuditedRequest, controllerRequests } from '../measure/audit.ts'
 import { type BenchContext, type BenchStack, settle, withBenchStack } from '../measure/bench-stack.ts'
 import { openWarmCrowd } from '../measure/crowd.ts'
+import { startIdleTenants } from '../measure/idle-tenants.ts'
 import type { LoadResult } from '../measure/load.ts'
 import { callsOf } from '../measure/metrics.ts'
 import { type Commands, commandsBetween, commandsOf } from '../measure/redis.ts'
@@ -22,6 +23,8 @@ export interface HalfOptions extends BenchContext {
   readonly kwok: number
   /** A built program for the replicas. Default: this checkout's. */
   readonly program?: string | undefined
+  /** Whether the cluster has the wing of tenants too, without a tenant. */
+  readonly tenants?: boolean
   /** Rate of requests for labs. Default: all at once. */
   readonly perSecond?: number
   /** Whether all labs are removed afterwards, and this is measured. */
@@ -65,6 +68,7 @@ export function skylabHalf(options: HalfOptions): Promise<SkylabHalf> {
   const { signal, perSecond, replicas } = options
   return withHalf(options, replicas, async bench => {
     const { warmUp, measured } = usersOf(bench, options)
+    if (options.tenants) await startIdleTenants(bench, signal)
     const crowd = await openWarmCrowd(bench, { warmUp, replicas, signal })
     const memory = () => bench.stack.replicas.map(({ pid }) => memoryOf(pid))
     const bare = await crowd.askBare({ users: measured, perSecond })

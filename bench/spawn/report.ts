@@ -16,13 +16,15 @@ export interface ReportOptions extends Omit<CpuOptions, 'skylab' | 'loop'> {
   readonly pairs: readonly Pair[]
   /** Halves of another build, one in each pair, or none. */
   readonly beside: readonly SkylabHalf[]
+  /** Halves beside the wing of tenants, one in each pair, or none. */
+  readonly withTenants: readonly SkylabHalf[]
   /** Halves with one replica. */
   readonly singles: readonly SkylabHalf[]
   readonly warmUp: number
 }
 
 /** Medians over the pairs unless a name says otherwise. */
-export function report({ pairs, beside, singles, warmUp, ...options }: ReportOptions): object {
+export function report({ pairs, beside, withTenants, singles, warmUp, ...options }: ReportOptions): object {
   const skylab = pairs.map(pair => pair.skylab)
   const loop = pairs.map(pair => pair.loop)
   const removed = pairs.find(pair => pair.skylab.removed)
@@ -33,6 +35,7 @@ export function report({ pairs, beside, singles, warmUp, ...options }: ReportOpt
     cpu_ms_per_lab: cpuFigures({ ...options, skylab, loop }),
     ...(removed && { removal: removalFigures(removed, options.labs + warmUp) }),
     ...(beside.length > 0 && { beside: besideFigures(skylab, beside, loop, options) }),
+    ...(withTenants.length > 0 && { with_tenants: wingFigures(skylab, withTenants, loop, options) }),
     ...(singles.length > 0 && {
       one_replica: {
         ...skylabFigures(singles, loop, options.labs),
@@ -57,6 +60,27 @@ function besideFigures(
     accept_p99_ratio: by(({ created }) => percentile(created.result.acceptMs, 0.99)),
     ...skylabFigures(beside, loop, options.labs),
     cpu_ms_per_lab: cpuFigures({ ...options, skylab: beside, loop }),
+  }
+}
+
+/** What labs cost beside the wing of tenants, by what they cost without: medians of the pairs' own ratios. */
+function wingFigures(
+  skylab: readonly SkylabHalf[],
+  withTenants: readonly SkylabHalf[],
+  loop: readonly LoopHalf[],
+  options: Pick<CpuOptions, 'labs' | 'replicas'>,
+): object {
+  const ratios = (value: (half: SkylabHalf) => number) =>
+    withTenants.map((half, index) => value(half) / value(skylab[index]!))
+  const figure = (all: readonly number[]) => ({ ratio: round(median(all)), ratios: all.map(each => round(each)) })
+  const used = ({ created }: SkylabHalf) => Object.values(created.usage).reduce((sum, seconds) => sum + seconds, 0)
+  return {
+    seconds: figure(ratios(({ created }) => created.result.seconds)),
+    cpu: figure(ratios(used)),
+    cpu_of_replicas: figure(ratios(({ created }) => created.usage.replicas!)),
+    cpu_of_server: figure(ratios(({ created }) => created.usage['kube-apiserver']!)),
+    ...skylabFigures(withTenants, loop, options.labs),
+    cpu_ms_per_lab: cpuFigures({ ...options, skylab: withTenants, loop }),
   }
 }
 

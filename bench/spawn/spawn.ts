@@ -2,7 +2,7 @@
  * Many labs at once on nodes of KWOK: Skylab and a bare loop in turns, each on a new stack. docs/bench.md explains the
  * result.
  *   npm run bench -- spawn [--labs 100] [--pairs 5] [--replicas 3] [--singles 1] [--steady] [--warm-up 100] [--kwok N]
- *     [--beside PROGRAM] [--profile FOLDER]
+ *     [--beside PROGRAM] [--with-tenants] [--profile FOLDER]
  */
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -28,6 +28,8 @@ interface Options {
   readonly steady: boolean
   /** Another build of the program, measured in a half of each pair too. */
   readonly beside: string | undefined
+  /** Whether each pair has a half beside the wing of tenants. */
+  readonly withTenants: boolean
   readonly profile: string | undefined
 }
 
@@ -62,21 +64,24 @@ function readOptions(args: readonly string[]): Options {
       kwok: { type: 'string' },
       steady: { type: 'boolean', default: false },
       beside: { type: 'string' },
+      'with-tenants': { type: 'boolean', default: false },
       profile: { type: 'string' },
     },
   })
   const [labs, pairs, warmUp] = [Number(values.labs), Number(values.pairs), Number(values['warm-up'])]
   const kwok = Number(values.kwok ?? nodesFor(labs + warmUp))
   const singles = Math.min(pairs, Number(values.singles))
-  const { steady, profile } = values
+  const { steady, profile, 'with-tenants': withTenants } = values
   const beside = values.beside && resolve(values.beside)
-  return { labs, pairs, replicas: Number(values.replicas), singles, warmUp, kwok, steady, beside, profile }
+  return { labs, pairs, replicas: Number(values.replicas), singles, warmUp, kwok, steady, beside, withTenants, profile }
 }
 
 interface Done {
   readonly pairs: readonly Pair[]
   /** Halves of another build, one in each pair. */
   readonly beside: readonly SkylabHalf[]
+  /** Halves beside the wing of tenants, one in each pair. */
+  readonly withTenants: readonly SkylabHalf[]
   readonly singles: readonly SkylabHalf[]
   /** One for each pace, or none. */
   readonly steady: readonly Steady[]
@@ -89,7 +94,7 @@ interface Steady {
 
 /** The last pair removes its labs too. */
 async function halvesOf(
-  { pairs, singles, steady, beside, profile, labs }: Options,
+  { pairs, singles, steady, beside, withTenants, profile, labs }: Options,
   common: Omit<HalfOptions, 'removes'>,
 ): Promise<Done> {
   const { progress } = common
@@ -100,6 +105,7 @@ async function halvesOf(
   const done = {
     pairs: [] as Pair[],
     beside: [] as SkylabHalf[],
+    withTenants: [] as SkylabHalf[],
     singles: [] as SkylabHalf[],
     steady: [] as Steady[],
   }
@@ -110,6 +116,7 @@ async function halvesOf(
     const early = first === 'skylab' ? await ours() : undefined
     const other = beside && (await half(skylabHalf, `beside ${number}`, { program: beside }))
     if (other) done.beside.push(other)
+    if (withTenants) done.withTenants.push(await half(skylabHalf, `with tenants ${number}`, { tenants: true }))
     const loop = await half(loopHalf, `loop ${number}`, { removes })
     const skylab = early ?? (await ours())
     done.pairs.push({ skylab, loop, first })

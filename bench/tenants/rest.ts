@@ -33,7 +33,7 @@ export async function restFigures(site: Site, replicas: readonly Replica[], minu
   const used = replicas.map(({ pid }) => cpuSeconds(pid))
   await systemClock.sleep((seconds * 1000) / 3, options.signal)
   const restartedAt = statSync(auditLog).size
-  await restartServer(site)
+  await restartServer(site, replicas)
   await systemClock.sleep((seconds * 1000 * 2) / 3, options.signal)
   const percent = replicas.map(({ pid }, index) => round(((cpuSeconds(pid) - used[index]!) / seconds) * 100, 2))
   const after = await counted()
@@ -70,10 +70,13 @@ async function turnsOf(replicas: readonly Replica[]): Promise<Record<string, num
   return sums
 }
 
-async function restartServer({ cluster: { stateDir }, kube }: Site): Promise<void> {
+/** The replicas are halted meanwhile: a balancer would lead them to no server that is not ready. */
+async function restartServer({ cluster: { stateDir }, kube }: Site, replicas: readonly Replica[]): Promise<void> {
   const { pid } = readRecord(stateDir, serverName)!
   const [command, ...args] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1)
   const answers = async () => (await kube.request('GET', '/readyz')).status === 200
   const spec = { name: serverName, command: command!, args, stateDir }
+  for (const replica of replicas) replica.kill('SIGSTOP')
   await controlServer(spec, { answers, limitMs: serverLimitMs }).restart()
+  for (const replica of replicas) replica.kill('SIGCONT')
 }
