@@ -9,7 +9,8 @@ import { onCluster } from './test/runs.ts'
 const logsFolder = fileURLToPath(new URL('../.artefacts/past-logs', import.meta.url))
 const choice = { realNode: 'never', kwok: 1, audit: true } as const
 
-async function record({ name, again }: RecordOptions, signal: AbortSignal): Promise<number> {
+async function record({ name, again, tenants }: RecordOptions, signal: AbortSignal): Promise<number> {
+  if (tenants) return recordTenants(name, again)
   const { isRecorded, textsOf, writePast } = await import('../test/kit/past/files.ts')
   if (isRecorded(name) && !again) throw new UsageError(`${name} is recorded already; --again replaces it`)
   const progress = createProgress()
@@ -24,6 +25,15 @@ async function record({ name, again }: RecordOptions, signal: AbortSignal): Prom
   process.stdout.write(
     `${name}: ${Object.keys(past.redis).length} keys, ${past.cluster.length} objects, ${bytes} bytes\n`,
   )
+  return 0
+}
+
+async function recordTenants(name: string, again: boolean): Promise<number> {
+  const { isTenantsPast, writeTenantsPast } = await import('../test/kit/tenants/past/files.ts')
+  if (isTenantsPast(name) && !again) throw new UsageError(`${name} is recorded already; --again replaces it`)
+  const { recordTenants: record } = await import('../test/kit/tenants/past/record.ts')
+  const past = await record(name)
+  process.stdout.write(`${name}: ${past.objects.length} objects, ${writeTenantsPast(past)} bytes\n`)
   return 0
 }
 

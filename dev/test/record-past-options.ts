@@ -2,34 +2,37 @@
 import { parseArgs } from 'node:util'
 import { UsageError } from '../process/program.ts'
 
-export const usage = `usage: npm run record-past -- NAME [--again]
+export const usage = `usage: npm run record-past -- NAME [--tenants] [--again]
 
   NAME                of the release or its commit: a folder of test/integration/past
-  --again             replaces a folder that is there already
+  --tenants           records tenants instead: a file of test/integration/past-tenants
+  --again             replaces what is there already
 `
 
 export interface RecordOptions {
   readonly name: string
   readonly again: boolean
+  readonly tenants: boolean
 }
 
 /** @throws {UsageError} */
 export function parseRecordOptions(args: readonly string[]): RecordOptions {
-  const { positionals, again } = read(args)
+  const { positionals, again, tenants } = read(args)
   const [name, ...others] = positionals
   if (name === undefined || others.length > 0) throw new UsageError('one name is needed')
   // The name becomes part of the namespaces' names.
   if (!/^[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?$/.test(name)) {
     throw new UsageError(`NAME: at most 20 lower-case letters, digits and hyphens, not ${name}`)
   }
-  return { name, again }
+  return { name, again, tenants }
 }
 
-function read(args: readonly string[]): { positionals: string[]; again: boolean } {
+function read(args: readonly string[]): { positionals: string[]; again: boolean; tenants: boolean } {
   try {
-    const options = { again: { type: 'boolean', default: false } } as const
+    const flag = { type: 'boolean', default: false } as const
+    const options = { again: flag, tenants: flag }
     const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options })
-    return { positionals, again: values.again }
+    return { positionals, ...values }
   } catch (error) {
     throw new UsageError((error as Error).message)
   }

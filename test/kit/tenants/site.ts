@@ -3,6 +3,7 @@
  * policies away, and bind rights to everybody.
  */
 import { startBox } from '../../../dev/cluster/box-cluster.ts'
+import type { Cluster } from '../../../dev/cluster/types.ts'
 import { tenantsManifests } from '../../../dev/kube/tenants.ts'
 import type { Progress } from '../../../dev/process/progress.ts'
 import { openRun, type Run } from '../../../dev/run/run.ts'
@@ -62,11 +63,18 @@ export const controller: Sender = { name: account }
 
 export class TenantsSite {
   readonly kube: AdminKube
+  readonly cluster: Cluster
   readonly #run: Run
 
-  private constructor(run: Run, kubeconfig: string) {
+  private constructor(run: Run, cluster: Cluster) {
     this.#run = run
-    this.kube = new AdminKube(kubeconfig)
+    this.cluster = cluster
+    this.kube = new AdminKube(cluster.kubeconfig)
+  }
+
+  /** The folder of its run. */
+  get stateDir(): string {
+    return this.#run.stateDir
   }
 
   /** Starts the cluster; resolves when all policies are enforced. */
@@ -83,7 +91,7 @@ export class TenantsSite {
         audit: false,
       } as const
       const cluster = await startBox(options)
-      const site = new TenantsSite(run, cluster.kubeconfig)
+      const site = new TenantsSite(run, cluster)
       await cluster.apply(JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'skylab' } }))
       await cluster.apply(await tenantsManifests(siteTenants))
       await site.#enforced()
