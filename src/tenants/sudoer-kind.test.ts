@@ -1,7 +1,7 @@
 /** Rights to become root of a namespace, and their ends. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { people, Tenants } from './testing/replicas.ts'
-import { user } from './testing/world.ts'
+import { settingsOf, user } from './testing/world.ts'
 
 let tenants: Tenants
 beforeEach(() => {
@@ -38,10 +38,29 @@ describe('a user who is sudoer', () => {
     },
   )
 
+  test('has no role when his tenant gets no namespace, until it gets one', async () => {
+    tenants.replica(settingsOf({ maxPerUser: 1 }))
+    const mine = { requester: 'eve', spec: people }
+    tenants.declare('a', mine)
+    await tenants.pass()
+    tenants.declare('b', { ...mine, spec: { sudoers: [user('sam')] } })
+    await tenants.pass()
+    const role = () => tenants.names().includes('ClusterRole lns:self:sam')
+    expect([role(), tenants.names().includes('ClusterRole lns:self:sue')]).toEqual([false, true])
+    tenants.drop('a')
+    tenants.collect()
+    await tenants.pass()
+    expect(role()).toBe(true)
+  })
+
   test('keeps his role when his tenant is deleted with its dependents left behind', async () => {
     tenants.replica()
     await tenants.made()
     tenants.declare('a', { spec: people, metadata: { deletionTimestamp: 'now', finalizers: ['orphan'] } })
+    await tenants.pass()
+    const namespace = tenants.get('Namespace', 'a')!
+    // As the garbage collector leaves it, just before the LNamespace is gone.
+    tenants.api.put({ ...namespace, metadata: { ...namespace.metadata, ownerReferences: [] } })
     await tenants.pass()
     expect(tenants.names()).toContain('ClusterRole lns:self:sue')
   })

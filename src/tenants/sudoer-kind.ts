@@ -10,7 +10,7 @@ import { checked } from './rules.ts'
 import { isOrphaning } from './spec.ts'
 import { tenantWatches } from './watches.ts'
 import { tenantParent } from './words.ts'
-import { hasSudo, sudoUsers, type TenantWorld } from './world.ts'
+import { hasSudo, ownNamespace, sudoUsers, type TenantWorld } from './world.ts'
 
 export function sudoerKind(world: TenantWorld): Kind<TenantWorld> {
   return {
@@ -48,9 +48,12 @@ export function desiredSudoer(user: string, world: TenantWorld, nowMs: number): 
   }
 }
 
-function gives(user: string, fact: Fact, { settings }: TenantWorld, nowMs: number): boolean {
-  const check = checked(fact, settings)
-  return 'spec' in check && hasSudo(user, fact, check.spec, nowMs)
+/** An LNamespace without a namespace of its own, such as one too many, gives nothing: else its author could make any number of roles. */
+function gives(user: string, fact: Fact, world: TenantWorld, nowMs: number): boolean {
+  const check = checked(fact, world.settings)
+  // The garbage collector takes the owner of its Namespace away before it is gone.
+  const hasNamespace = isOrphaning(fact) || ownNamespace(fact, world) !== undefined
+  return hasNamespace && 'spec' in check && hasSudo(user, fact, check.spec, nowMs)
 }
 
 function grantsOf(user: string, fact: Fact, { settings }: TenantWorld, nowMs: number) {
@@ -67,6 +70,7 @@ function sourcesOf(world: TenantWorld): readonly Source[] {
   }
   return [
     { ...tenantWatches.lnamespaces, watch: sights.lnamespaces, keysOf: change => ofLNamespace(change, world) },
+    { ...tenantWatches.namespaces, watch: sights.namespaces, keysOf: change => ofNamespace(change, world) },
     { ...tenantWatches.clusterRoles, watch: sights.clusterRoles, keysOf: ofSelf },
     { ...tenantWatches.clusterRoleBindings, watch: sights.clusterRoleBindings, keysOf: ofSelf },
   ]
@@ -82,4 +86,13 @@ function* ofLNamespace(change: Change<Fact>, { settings }: TenantWorld): Generat
     previous && next && grantsText(previous) !== grantsText(next) ? [...grantsIn(previous), ...grantsIn(next)] : []
   const others = new Set(granted.map(({ user }) => user))
   for (const user of before.symmetricDifference(after).union(others)) yield { key: user, urgent: before.has(user) }
+}
+
+/** A Namespace that comes, goes, or changes its owner. */
+function* ofNamespace(change: Change<Fact>, { sights, settings }: TenantWorld): Generator<Poke> {
+  const previous = change.type === 'put' ? change.previous : undefined
+  const ownersOf = ({ owners }: Fact) => owners.map(({ uid }) => uid).join()
+  if (previous && ownersOf(previous) === ownersOf(change.value)) return
+  const fact = sights.lnamespaces.get(change.name)
+  if (fact) for (const key of sudoUsers(fact, settings)) yield { key, urgent: false }
 }

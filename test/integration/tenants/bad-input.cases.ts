@@ -43,9 +43,7 @@ const edit = (patch: object) => () => change(lnamespace('blue'), patch)
 /** As kubectl asks for it: fields that the definition does not know are refused. */
 const strict = (ask: Ask): Ask => ({ ...ask, query: '?fieldValidation=Strict' })
 
-/** A role of a sudoer follows from the lists alone. */
-const refusedLeaves =
-  'the LNamespace, and for each of its sudoers the right to impersonate himself, which alone gives nothing'
+const refusedLeaves = 'the LNamespace'
 
 const names: readonly Row[] = [
   { sent: 'a name with a dot', by: 'eve', ask: () => make(lnamespace('a.b')), answer: [422, 'dots are not allowed'] },

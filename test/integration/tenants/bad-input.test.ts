@@ -84,11 +84,9 @@ test.each(rows.filter(({ condition }) => condition).map(row => [row.sent, row] a
     const { conditions } = (await own.find('LNamespace', name)).status
     const found = conditions.find((each: { type: string }) => each.type === type)
     expect(found).toMatchObject({ status: 'False', message: expect.stringContaining(words) })
-    // What was there is unchanged. New are the LNamespace, and roles by which its sudoers impersonate themselves.
+    // Nothing is new but the LNamespace.
     const isItself = (line: string) => line.startsWith(`/${name} `) && line.includes(body.metadata.uid)
-    const isNew = (line: string) => isItself(line) || line.startsWith('/lns:self:')
-    const isOld = (line: string) => !line.startsWith('/lns:self:')
-    expect((await everything()).filter(line => !isNew(line))).toEqual(before.filter(isOld))
+    expect((await everything()).filter(line => !isItself(line))).toEqual(before)
     await own.drop(name)
     await eventually('as before', async () => (await everything()).join('\n') === before.join('\n'))
   },
