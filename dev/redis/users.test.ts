@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { redisUsers } from './users.ts'
+import { redisUsers, tenantsUser } from './users.ts'
 
 test('k8s/components/redis has the ACL that the program needs (npm run docs)', () => {
   expect(readFileSync(new URL('../../k8s/components/redis/users.acl', import.meta.url), 'utf8')).toBe(redisUsers())
+})
+
+test('tenantsUser is the text of the component, for another prefix than that of labs', () => {
+  const text = readFileSync(new URL('../../k8s/components/tenants/users.acl', import.meta.url), 'utf8')
+  expect(text).toBe(tenantsUser())
+  expect(text).toContain('user skylab-tenants reset on >PASSWORD ~{skylab-tenants}:* ')
+  expect(redisUsers()).toContain(' ~{skylab}:* ')
 })

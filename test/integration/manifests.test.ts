@@ -4,22 +4,17 @@ import { join, relative } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments, stringify } from 'yaml'
 import { k8sFolder, kustomize } from '../../dev/kube/kustomize.ts'
-import { run } from '../../dev/process/command.ts'
-import { rightsText } from '../../src/cli/rights.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import { crossProblems } from '../../src/settings/checks.ts'
-import { renderTenantRights } from '../../src/tenants/settings.ts'
 import { gafaelfawrCrd } from '../kit/cluster/gafaelfawr-crd.ts'
 import { AdminKube } from '../kit/cluster/kube.ts'
+import { forms, type Manifest, mountedFiles, secretsOf, tryOut } from '../kit/cluster/manifests.ts'
 import { eventually } from '../kit/cluster/world.ts'
 import { testBed } from '../kit/testbed.ts'
 
 const { kubectl, kubeconfig, stateDir } = testBed()
 const admin = new AdminKube(kubeconfig)
 const overlays = ['demo', 'gafaelfawr', 'oidc'] as const
-
-// biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes; each test reads other fields
-type Manifest = any
 
 const texts: Record<string, string> = {}
 const objectsOf = (overlay: string): Manifest[] => parseAllDocuments(texts[overlay]!).map(each => each.toJS())
@@ -37,13 +32,6 @@ beforeAll(async () => {
   })
 })
 afterAll(() => admin.close())
-
-/** Fails with the API server's message when it refuses an object, or does not know a field. */
-function tryOut(manifests: string): Promise<string> {
-  const strict = ['--server-side', '--force-conflicts', '--dry-run=server', '--validate=strict']
-  const env = { ...process.env, KUBECACHEDIR: join(stateDir, 'kubectl') }
-  return run(kubectl, ['--kubeconfig', kubeconfig, 'apply', ...strict, '-f', '-'], { input: manifests, env })
-}
 
 describe.each(overlays)('overlay %s', overlay => {
   test('is accepted by the API server', async () => {
@@ -122,42 +110,6 @@ test('the overlay demo with TLS inside is accepted, and has certificates where d
   expect(find('byTls', 'Service').spec.ports[0]).toMatchObject({ name: 'http', appProtocol: 'https' })
 })
 
-test('the overlay demo with tenants is accepted, and its pods by the strictest pod security standard', async () => {
-  const folder = mkdtempSync(join(stateDir, 'tenants-'))
-  const from = (...path: string[]) => relative(realpathSync(folder), join(realpathSync(k8sFolder), ...path))
-  const site = {
-    apiVersion: 'kustomize.config.k8s.io/v1beta1',
-    kind: 'Kustomization',
-    resources: [from('overlays', 'demo')],
-    components: [from('components', 'tenants')],
-    patches: [{ path: 'tenants-rights.yaml' }],
-    configMapGenerator: [{ name: 'skylab-tenants-config', namespace: 'skylab', files: ['skylab.yaml'] }],
-  }
-  const passwordFile = '/etc/skylab/secrets/redis.password'
-  const redis = { url: 'redis://skylab-redis:6379', passwordFile }
-  const config = { run: ['tenants'], redis, tenants: { reserved: ['team-*'], labelPrefixes: ['team.example.org/'] } }
-  const parsed = configSchema.parse(config)
-  expect(crossProblems(parsed)).toEqual([])
-  const rights = renderTenantRights({ ownNamespace: 'skylab', tenants: parsed.tenants })
-  writeFileSync(join(folder, 'tenants-rights.yaml'), rightsText(rights))
-  writeFileSync(join(folder, 'kustomization.yaml'), stringify(site))
-  writeFileSync(join(folder, 'skylab.yaml'), stringify(config))
-  texts.tenants = await kustomize(kubectl, folder)
-  const answer = await tryOut(texts.tenants)
-  expect(answer).toContain('deployment.apps/skylab-tenants serverside-applied (server dry run)')
-  expect(answer).toContain('customresourcedefinition.apiextensions.k8s.io/lnamespaces.gial.lblw.dev serverside-applied')
-  expect(rights.map(({ kind, metadata }) => find('tenants', kind, metadata.name))).toEqual(rights)
-  // Not the key that seals plans of labs.
-  expect(mountedFiles(find('tenants', 'Deployment', 'skylab-tenants'))).toEqual([passwordFile])
-  const { metadata, spec } = find('tenants', 'Deployment', 'skylab-tenants').spec.template
-  expect(spec.volumes[0].configMap.name).toMatch(/^skylab-tenants-config-[a-z0-9]{10}$/)
-  const pod = {
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { generateName: 'try-', labels: metadata.labels } },
-    spec: { ...spec, serviceAccountName: 'default' },
-  }
-  expect((await admin.request('POST', '/api/v1/namespaces/skylab/pods?dryRun=All', pod)).body.message).toBeUndefined()
-})
-
 test('the API server refuses a manifest with an unknown word', async () => {
   const broken = texts.demo!.replace('readOnlyRootFilesystem: true', 'readOnlyRoot: true')
   await expect(tryOut(broken)).rejects.toThrow(/readOnlyRoot: field not declared/)
@@ -203,35 +155,6 @@ describe.each(overlays)('the monitoring port in the overlay %s', overlay => {
     ])
   })
 })
-
-/** The keys of each Secret, by k8s/secrets.example.yaml. */
-const forms: Readonly<Record<string, string[]>> = Object.fromEntries(
-  parseAllDocuments(readFileSync(join(k8sFolder, 'secrets.example.yaml'), 'utf8'))
-    .map(each => each.toJS())
-    .map(({ metadata, stringData }) => [metadata.name, Object.keys(stringData)]),
-)
-
-/** The keys of a Secret that become files: all of them when a volume names none. */
-const itemsOf = ({ name, items }: Manifest): Manifest[] => items ?? forms[name]!.map(key => ({ key, path: key }))
-
-/** Paths of the files that a pod's volumes add to its first container. */
-function mountedFiles({ spec }: Manifest): string[] {
-  const { containers, volumes } = spec.template.spec
-  return containers[0].volumeMounts.flatMap(({ name, mountPath }: Manifest) => {
-    const { projected } = volumes.find((volume: Manifest) => volume.name === name)
-    const items = (projected?.sources ?? []).flatMap(({ secret }: Manifest) => itemsOf(secret))
-    return items.map(({ path }: Manifest) => `${mountPath}/${path}`)
-  })
-}
-
-/** `name key` of each Secret that volumes use. */
-function secretsOf(volumes: Manifest[]): string[] {
-  const sources = volumes.flatMap(({ secret, projected }) => [
-    ...(secret ? [{ name: secret.secretName, items: secret.items }] : []),
-    ...(projected?.sources ?? []).map((source: Manifest) => source.secret),
-  ])
-  return sources.flatMap(each => itemsOf(each).map(({ key }) => `${each.name} ${key}`))
-}
 
 describe('the ingresses of Gafaelfawr', () => {
   const prefix = '/nublado/spawner/v1'

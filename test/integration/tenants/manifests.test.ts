@@ -1,0 +1,178 @@
+/** The component tenants in an overlay, alone and with the components that patch its Deployment too: a real API server accepts it. */
+import { mkdtempSync, realpathSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { parseAllDocuments, stringify } from 'yaml'
+import { k8sFolder, kustomize } from '../../../dev/kube/kustomize.ts'
+import { rightsText } from '../../../src/cli/rights.ts'
+import { configSchema } from '../../../src/config/schema.ts'
+import { crossProblems } from '../../../src/settings/checks.ts'
+import { renderTenantRights } from '../../../src/tenants/settings.ts'
+import { AdminKube } from '../../kit/cluster/kube.ts'
+import { forms, type Manifest, mountedFiles, secretsOf, tryOut } from '../../kit/cluster/manifests.ts'
+import { testBed } from '../../kit/testbed.ts'
+
+const { kubectl, kubeconfig, stateDir } = testBed()
+const admin = new AdminKube(kubeconfig)
+afterAll(() => admin.close())
+
+const passwordFile = '/etc/skylab/secrets/redis.password'
+const redis = { url: 'redis://skylab-tenants@skylab-redis:6379', keyPrefix: 'skylab-tenants', passwordFile }
+const config = { run: ['tenants'], redis, tenants: { reserved: ['team-*'], labelPrefixes: ['team.example.org/'] } }
+const rights = renderTenantRights({ ownNamespace: 'skylab', tenants: configSchema.parse(config).tenants })
+
+/** The objects of an operator's overlay over `demo`, with these components in their order. */
+async function overlayWith(components: readonly string[], more: object = {}): Promise<Manifest[]> {
+  const folder = mkdtempSync(join(stateDir, 'tenants-'))
+  const from = (...path: string[]) => relative(realpathSync(folder), join(realpathSync(k8sFolder), ...path))
+  const site = {
+    apiVersion: 'kustomize.config.k8s.io/v1beta1',
+    kind: 'Kustomization',
+    resources: [from('overlays', 'demo')],
+    components: components.map(name => from('components', name)),
+    configMapGenerator: [
+      { name: 'skylab-tenants-config', namespace: 'skylab', files: ['skylab.yaml'] },
+      { name: 'skylab-ca', namespace: 'skylab', literals: ['ca.crt=…'] },
+    ],
+    ...more,
+  }
+  writeFileSync(join(folder, 'tenants-rights.yaml'), rightsText(rights))
+  writeFileSync(join(folder, 'kustomization.yaml'), stringify(site))
+  writeFileSync(join(folder, 'skylab.yaml'), stringify(config))
+  return parseAllDocuments(await kustomize(kubectl, folder)).map(each => each.toJS())
+}
+
+const byRights = { patches: [{ path: 'tenants-rights.yaml' }] }
+const textOf = (objects: readonly Manifest[]) => objects.map(object => JSON.stringify(object)).join('\n---\n')
+const find = (objects: readonly Manifest[], kind: string, name: string): Manifest =>
+  objects.find(each => each.kind === kind && each.metadata.name === name)
+const containerOf = (objects: readonly Manifest[], name: string) =>
+  find(objects, 'Deployment', name).spec.template.spec.containers[0]
+const mountsOf = (objects: readonly Manifest[], name: string): readonly string[] =>
+  containerOf(objects, name).volumeMounts.map(({ mountPath }: Manifest) => mountPath)
+
+test('the overlay demo with tenants is accepted, and its pods by the strictest pod security standard', async () => {
+  expect(crossProblems(configSchema.parse(config))).toEqual([])
+  const objects = await overlayWith(['tenants'], byRights)
+  const answer = await tryOut(textOf(objects))
+  expect(answer).toContain('deployment.apps/skylab-tenants serverside-applied (server dry run)')
+  expect(answer).toContain('customresourcedefinition.apiextensions.k8s.io/lnamespaces.gial.lblw.dev serverside-applied')
+  expect(rights.map(({ kind, metadata }) => find(objects, kind, metadata.name))).toEqual(rights)
+  const deployment = find(objects, 'Deployment', 'skylab-tenants')
+  // Not the key that seals plans of labs, and another password than that of labs.
+  expect(mountedFiles(deployment)).toEqual([passwordFile])
+  const { metadata, spec } = deployment.spec.template
+  expect(secretsOf(spec.volumes)).toEqual(['skylab-redis tenants-password'])
+  expect(forms['skylab-redis']).toContain('tenants-password')
+  expect(spec.volumes[0].configMap.name).toMatch(/^skylab-tenants-config-[a-z0-9]{10}$/)
+  const pod = {
+    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { generateName: 'try-', labels: metadata.labels } },
+    spec: { ...spec, serviceAccountName: 'default' },
+  }
+  expect((await admin.request('POST', '/api/v1/namespaces/skylab/pods?dryRun=All', pod)).body.message).toBeUndefined()
+})
+
+describe('components that patch the Deployment', () => {
+  const patching = ['ca', 'api-tls', 'redis-tls']
+  const added = ['/etc/skylab/ca', '/etc/skylab/tls', '/etc/skylab/redis-tls']
+  const authority = { name: 'NODE_EXTRA_CA_CERTS', value: '/etc/skylab/ca/ca.crt' }
+
+  test('give the controller of tenants what they give that of labs when they come after the component tenants', async () => {
+    const objects = await overlayWith(['tenants', ...patching], byRights)
+    await tryOut(textOf(objects))
+    for (const name of ['skylab', 'skylab-tenants']) {
+      expect(mountsOf(objects, name), name).toEqual(expect.arrayContaining(added))
+      expect(containerOf(objects, name).env, name).toEqual([authority])
+      expect(find(objects, 'Service', name).spec.ports[0], name).toMatchObject({ name: 'http', appProtocol: 'https' })
+    }
+    const volumes: Manifest[] = find(objects, 'Deployment', 'skylab-tenants').spec.template.spec.volumes
+    expect(volumes.map(({ name }) => name).sort()).toEqual(['api-tls', 'ca', 'config', 'redis-tls', 'secrets'])
+    expect(volumes.find(({ configMap }) => configMap?.name.startsWith('skylab-ca'))?.configMap.name).toMatch(
+      /^skylab-ca-[a-z0-9]{10}$/,
+    )
+  })
+
+  test('do without the component tenants', async () => {
+    const objects = await overlayWith(patching)
+    await tryOut(textOf(objects))
+    expect(mountsOf(objects, 'skylab')).toEqual(expect.arrayContaining(added))
+    expect(find(objects, 'Deployment', 'skylab-tenants')).toBeUndefined()
+  })
+
+  test('leave the controller of tenants as it is when they come first, as the pages say', async () => {
+    const objects = await overlayWith([...patching, 'tenants'], byRights)
+    expect(mountsOf(objects, 'skylab-tenants').filter(path => added.includes(path))).toEqual([])
+  })
+})
+
+describe('the component second', () => {
+  const isOfCluster = ({ kind, metadata }: Manifest) => metadata.namespace === undefined && kind !== 'Namespace'
+
+  test('leaves out all objects of tenants that the cluster has once', async () => {
+    const [without, objects] = [await overlayWith(['second']), await overlayWith(['tenants', 'second'])]
+    await tryOut(textOf(objects))
+    const names = (all: Manifest[]) => all.filter(isOfCluster).map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+    expect(names(objects)).toEqual(names(without))
+    expect(find(objects, 'Deployment', 'skylab-tenants')).toBeDefined()
+    expect(names(await overlayWith(['tenants'])).length).toBeGreaterThan(names(objects).length + 15)
+  })
+
+  test('lets no overlay change the rights of the other installation', async () => {
+    await expect(overlayWith(['tenants', 'second'], byRights)).rejects.toThrow(/no matches for .*skylab-tenants/)
+  })
+})
+
+describe('the connections of the controller of tenants', () => {
+  const policiesFor = (objects: readonly Manifest[], labels: Record<string, string>): Manifest[] =>
+    objects.filter(
+      ({ kind, spec }) =>
+        kind === 'NetworkPolicy' &&
+        Object.entries(spec.podSelector.matchLabels ?? {}).every(([key, value]) => labels[key] === value),
+    )
+  const tenants = { 'app.kubernetes.io/name': 'skylab', 'app.kubernetes.io/component': 'tenants' }
+  const store = { 'app.kubernetes.io/name': 'redis', 'app.kubernetes.io/component': 'store' }
+
+  test('are those of the ingress and Prometheus inwards, and to no address that serves credentials outwards', async () => {
+    const objects = await overlayWith(['tenants'], byRights)
+    const { labels } = find(objects, 'Deployment', 'skylab-tenants').spec.template.metadata
+    expect(labels).toMatchObject(tenants)
+    const policies = policiesFor(objects, tenants)
+    expect(policies.map(({ metadata }) => metadata.name).sort()).toEqual(['skylab-nobody', 'skylab-tenants'])
+    const { spec } = policies.find(({ metadata }) => metadata.name === 'skylab-tenants')
+    const ways = spec.ingress.map(({ from, ports }: Manifest) => [
+      from[0].podSelector.matchLabels['app.kubernetes.io/name'],
+      ports.map(({ port }: Manifest) => port),
+    ])
+    expect(ways).toEqual([
+      ['ingress-nginx', ['http']],
+      ['prometheus', ['monitoring']],
+    ])
+    // The same as those of the controller of labs, whose test tries them (network-policy.node.test.ts).
+    expect(spec.egress).toEqual(find(objects, 'NetworkPolicy', 'skylab').spec.egress)
+  })
+
+  test('reach Redis, which no other pod does', async () => {
+    const objects = await overlayWith(['tenants'], byRights)
+    const sources = policiesFor(objects, store).flatMap(({ spec }) => spec.ingress ?? [])
+    const components = sources.flatMap(({ from }) =>
+      from.map(({ podSelector }: Manifest) => podSelector.matchLabels['app.kubernetes.io/component']),
+    )
+    expect(components.sort()).toEqual(['controller', 'tenants'])
+  })
+
+  test('are drained one replica at a time', async () => {
+    const objects = await overlayWith(['tenants'], byRights)
+    const { spec } = find(objects, 'PodDisruptionBudget', 'skylab-tenants')
+    expect(spec).toMatchObject({ maxUnavailable: 1, selector: { matchLabels: tenants } })
+  })
+
+  test('are asked about at the monitoring port alone, which no Service has', async () => {
+    const objects = await overlayWith(['tenants'], byRights)
+    const container = containerOf(objects, 'skylab-tenants')
+    for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe'])
+      expect(container[probe].httpGet.port, probe).toBe('monitoring')
+    expect(find(objects, 'Service', 'skylab-tenants').spec.ports).toEqual([
+      expect.objectContaining({ name: 'http', targetPort: 'http' }),
+    ])
+  })
+})
