@@ -4,6 +4,7 @@ import type { Config } from '../config/schema.ts'
 import { labProblems } from './lab-checks.ts'
 import { labWarnings } from './lab-warnings.ts'
 import { networkProblems, networkWarnings } from './network-checks.ts'
+import { tenantProblems, tenantWarnings } from './tenant-checks.ts'
 
 /** The sizes that SQR-066 ("Labs for bot users") promises to exist. */
 const promisedSizes = ['small', 'medium', 'large']
@@ -19,6 +20,7 @@ export function crossProblems(config: Config): string[] {
   ]
   return [
     ...(servesLabs(config) ? ofLabs() : []),
+    ...(servesTenants(config) ? tenantProblems(config) : []),
     ...timeProblems(config),
     ...redisProblems(config),
     ...limitProblems(config),
@@ -29,8 +31,11 @@ export function crossProblems(config: Config): string[] {
 /** A process for something else leaves the blocks of labs, and the files that they name, alone. */
 export const servesLabs = ({ run }: Pick<Config, 'run'>): boolean => run.includes('labs')
 
+const servesTenants = ({ run }: Pick<Config, 'run'>): boolean => run.includes('tenants')
+
 /** @returns warnings: permitted settings that an operator should know about */
 export function configWarnings(config: Config): string[] {
+  if (servesTenants(config)) return tenantWarnings(config)
   if (!servesLabs(config)) return []
   const missing = promisedSizes.filter(name => !Object.hasOwn(config.lab.sizes, name))
   return [
