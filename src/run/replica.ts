@@ -115,6 +115,7 @@ function addGauges({ basics, store, cluster, images, labs, kinds, api }: Parts):
   const allKinds = [labs.kind, ...kinds]
   createGauges(basics.metrics.registry, {
     version,
+    run: basics.config.run.join(),
     census: () => censusOf(allKinds),
     catalogueAgeMs: async () => (await images.catalogues.look()).ageMs,
     redisConnected: () => store.connection.connected(),

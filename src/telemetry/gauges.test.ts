@@ -67,5 +67,5 @@ it('createGauges reports the use of limits', async () => {
   expect(text).not.toMatch(/^skylab_replica_places\{.*"other"/m)
   expect(text).toMatch(/^skylab_kubernetes_watch_silence_seconds\{watch="pods"\} 2.5$/m)
   expect(text).not.toMatch(/watch="podEvents"/)
-  expect(text).toMatch(/^skylab_build_info\{version="1.2.3",node="v\d+[\d.]+"\} 1$/m)
+  expect(text).toMatch(/^skylab_build_info\{version="1.2.3",node="v\d+[\d.]+",run="labs"\} 1$/m)
 })

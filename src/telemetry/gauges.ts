@@ -28,6 +28,8 @@ export interface EngineUse {
 
 export interface GaugeSources {
   readonly version: string
+  /** What the process serves, as `run` of the configuration has it. */
+  readonly run: string
   /** Undefined if Redis does not answer, or its records are not trusted yet. */
   census(): Promise<Census | undefined>
   /** Time since any replica last read the registry; undefined if none did, or Redis does not answer. */
@@ -87,16 +89,19 @@ export function createGauges(registry: Registry, sources: GaugeSources): void {
 }
 
 /** Sources of the gauges of every process. */
-export type ProcessGaugeSources = Pick<GaugeSources, 'version' | 'redisConnected' | 'watchSilenceMs' | 'kubernetesLoad'>
+export type ProcessGaugeSources = Pick<
+  GaugeSources,
+  'version' | 'run' | 'redisConnected' | 'watchSilenceMs' | 'kubernetesLoad'
+>
 
 export function createProcessGauges(registry: Registry, sources: ProcessGaugeSources): void {
   const registers = [registry]
   new Gauge({
     name: 'skylab_build_info',
-    help: 'Always 1; the labels have the versions',
-    labelNames: ['version', 'node'] as const,
+    help: 'Always 1; the labels have the versions, and what the process serves (run: labs, tenants)',
+    labelNames: ['version', 'node', 'run'] as const,
     registers,
-  }).set({ version: sources.version, node: process.version }, 1)
+  }).set({ version: sources.version, node: process.version, run: sources.run }, 1)
   new Gauge({
     name: 'skylab_redis_connected',
     help: 'Whether this replica is connected to Redis (1), or not (0)',

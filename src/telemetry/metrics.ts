@@ -224,6 +224,14 @@ export function beginAtZero({
   for (const outcome of ['sent', 'failed', 'dropped']) spans.inc({ outcome }, 0)
 }
 
+/** Gauges of labs whose 0, in a process that serves none, would read as a fault of labs. */
+const faultsOfLabs = ['skylab_admission_policy_active', 'skylab_compare_last_success_timestamp_seconds']
+
+/** For a process without labs: takes away what would raise alerts of labs. */
+export function forgetLabs(registry: Registry): void {
+  for (const name of faultsOfLabs) registry.removeSingleMetric(name)
+}
+
 /** Gauges whose names end like those of counters. The same numbers exist by type, under proper names. */
 const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { servedMetrics } from '../../test/kit/telemetry/served-metrics.ts'
-import { collectProcessMetrics } from './metrics.ts'
+import { collectProcessMetrics, forgetLabs } from './metrics.ts'
 
 const read = (name: string) => readFileSync(new URL(`../../k8s/monitoring/${name}`, import.meta.url), 'utf8')
 
@@ -12,10 +12,13 @@ interface Rule {
   readonly expr: string
   readonly annotations: { readonly summary: string; readonly runbook_url: string }
 }
-const rules: readonly Rule[] = parse(read('prometheus-rule.yaml')).spec.groups.flatMap(
-  (group: { rules: Rule[] }) => group.rules,
-)
-const panels: readonly { title: string; targets: { expr: string }[] }[] = JSON.parse(read('dashboard.json')).panels
+const rulesOf = (name: string): readonly Rule[] =>
+  parse(read(name)).spec.groups.flatMap((group: { rules: Rule[] }) => group.rules)
+const rules = [...rulesOf('prometheus-rule.yaml'), ...rulesOf('tenants/prometheus-rule.yaml')]
+/** Without the heads of rows. */
+const panels: readonly { title: string; targets: { expr: string }[] }[] = JSON.parse(
+  read('dashboard.json'),
+).panels.filter(({ type }: { type: string }) => type !== 'row')
 
 /** Names of all series in use, with their labels. */
 function servedSeries(): Map<string, readonly string[]> {
@@ -58,26 +61,48 @@ it('every alert has an explanation, and links to it', () => {
   }
 })
 
-it('the alert on missing replicas has the number of k8s/base', () => {
-  const base = readFileSync(new URL('../../k8s/base/deployment.yaml', import.meta.url), 'utf8')
-  const { expr } = rules.find(({ alert }) => alert === 'SkylabReplicasMissing')!
-  expect(expr).toBe(`count by (namespace) (skylab_build_info) < ${parse(base).spec.replicas}`)
+const all = (path: string) =>
+  parseAllDocuments(readFileSync(new URL(`../../k8s/${path}.yaml`, import.meta.url), 'utf8'), { merge: true }).map(
+    each => each.toJS(),
+  )
+
+it.each([
+  ['SkylabReplicasMissing', 'base', '!='],
+  ['SkylabTenantsReplicasMissing', 'components/tenants', '='],
+])('%s has the number of replicas of k8s/%s, and counts no others', (name, folder, matches) => {
+  const { expr } = rules.find(({ alert }) => alert === name)!
+  const [{ spec }] = all(`${folder}/deployment`)
+  expect(expr).toBe(`count by (namespace) (skylab_build_info{run${matches}"tenants"}) < ${spec.replicas}`)
 })
 
-it('the PodMonitor selects the replicas, at a port that Prometheus may reach', () => {
-  const base = (name: string) => readFileSync(new URL(`../../k8s/base/${name}.yaml`, import.meta.url), 'utf8')
-  const { template } = parse(base('deployment'), { merge: true }).spec
-  const { spec, metadata } = parse(read('pod-monitor.yaml'))
-  expect(metadata.namespace).toBe(parse(base('deployment')).metadata.namespace)
+it.each([
+  ['pod-monitor.yaml', 'base', 'skylab'],
+  ['tenants/pod-monitor.yaml', 'components/tenants', 'skylab-tenants'],
+])('%s selects the replicas of k8s/%s alone, at a port that Prometheus may reach', (file, folder, name) => {
+  const [deployment] = all(`${folder}/deployment`)
+  const { template } = deployment.spec
+  const { spec, metadata } = parse(read(file))
+  expect(metadata.namespace).toBe(deployment.metadata.namespace)
+  expect(spec.selector.matchLabels).toEqual(deployment.spec.selector.matchLabels)
   expect(template.metadata.labels).toMatchObject(spec.selector.matchLabels)
   const [{ port }] = spec.podMetricsEndpoints
   expect(template.spec.containers[0].ports.map(({ name }: { name: string }) => name)).toContain(port)
-  const policy = parseAllDocuments(base('network')).map(each => each.toJS())
-  const { ingress } = policy.find(each => each.metadata.name === 'skylab').spec
+  const { ingress } = all(`${folder}/network`).find(each => each.metadata.name === name).spec
   const ways = ingress.filter(({ ports }: { ports: { port: string }[] }) => ports.some(each => each.port === port))
   expect(JSON.stringify(ways)).toContain('"app.kubernetes.io/name":"prometheus"')
 })
 
-it('the kustomization includes the rule and the PodMonitor', () => {
-  expect(parse(read('kustomization.yaml')).resources).toEqual(['pod-monitor.yaml', 'prometheus-rule.yaml'])
+it.each(['', 'tenants/'])('%skustomization.yaml includes the rule and the PodMonitor', folder => {
+  const { resources } = parse(read(`${folder}kustomization.yaml`))
+  expect(resources).toEqual(['pod-monitor.yaml', 'prometheus-rule.yaml'])
+})
+
+it('forgetLabs takes away the gauges of labs that read as a fault at 0', () => {
+  const registry = servedMetrics()
+  const names = () => registry.getMetricsAsArray().map(({ name }) => name)
+  const alerting = ['skylab_admission_policy_active', 'skylab_compare_last_success_timestamp_seconds']
+  expect(names()).toEqual(expect.arrayContaining(alerting))
+  forgetLabs(registry)
+  expect(names().filter(name => alerting.includes(name))).toEqual([])
+  expect(names()).toContain('skylab_tenant_policy_active')
 })

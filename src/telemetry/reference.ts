@@ -41,6 +41,7 @@ export function metricsReference(): string {
 /** Only names are read, so no source is called. */
 const nothingToTell: GaugeSources = {
   version: '',
+  run: '',
   census: async () => undefined,
   catalogueAgeMs: async () => undefined,
   redisConnected: () => false,

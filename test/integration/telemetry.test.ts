@@ -3,12 +3,13 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { type ReceivedSpan, TraceReceiver } from '../../dev/pictures/trace-receiver.ts'
 import { run } from '../../dev/process/command.ts'
 import { useFleet } from '../kit/fleet/fleet.ts'
 import { alertTests, rolloutTest } from '../kit/pages/alerts.ts'
+import { raisedTenantAlerts, tenantAlertTests } from '../kit/pages/tenant-alerts.ts'
 
 const receiver = await TraceReceiver.start()
 afterAll(() => receiver.close())
@@ -133,24 +134,35 @@ test('promtool accepts the metrics of a replica in every format', async () => {
   await expect(run('promtool', ['check', 'metrics'], { input: broken })).rejects.toThrow(/skylab_leases/)
 })
 
-const rule = fileURLToPath(new URL('../../k8s/monitoring/prometheus-rule.yaml', import.meta.url))
+const ruleFile = (name: string) => fileURLToPath(new URL(`../../k8s/monitoring/${name}.yaml`, import.meta.url))
 
-/** The rules, converted by the command in the head of the file, for a Prometheus without the operator. */
-async function plainRules(): Promise<string> {
-  const [, program] = /^# +sed '(.+)' \S+ > rules\.yaml$/m.exec(await readFile(rule, 'utf8'))!
-  return run('sed', [program!, rule])
+/** The rules, converted by the command in the head of the first file, for a Prometheus without the operator. */
+async function plainRules(file: string): Promise<string> {
+  const text = await readFile(ruleFile('prometheus-rule'), 'utf8')
+  const [, program] = /^# +sed '(.+)' \S+ > rules\.yaml$/m.exec(text)!
+  return run('sed', [program!, file])
 }
 
-test('promtool accepts the alerts, and the cause of each important one raises it', async context => {
+test.each([
+  ['prometheus-rule', alertTests],
+  ['tenants/prometheus-rule', tenantAlertTests],
+] as const)('promtool accepts the alerts of %s, and the cause of each important one raises it', async (name, tests) => {
+  const file = ruleFile(name)
   const folder = await mkdtemp(join(tmpdir(), 'skylab-rules-'))
-  context.onTestFinished(() => rm(folder, { recursive: true }))
-  await writeFile(join(folder, 'rules.yaml'), await plainRules())
-  await writeFile(join(folder, 'tests.yaml'), stringify({ rule_files: ['rules.yaml'], tests: alertTests }))
-  const { spec } = parse(await readFile(rule, 'utf8'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  await writeFile(join(folder, 'rules.yaml'), await plainRules(file))
+  await writeFile(join(folder, 'tests.yaml'), stringify({ rule_files: ['rules.yaml'], tests }))
+  const { spec } = parse(await readFile(file, 'utf8'))
   expect(await run('promtool', ['check', 'rules', 'rules.yaml'], { cwd: folder })).toContain(
     `${spec.groups[0].rules.length} rules found`,
   )
   await run('promtool', ['test', 'rules', 'tests.yaml'], { cwd: folder })
+})
+
+test('each alert of tenants has a case that raises it', async () => {
+  const { spec } = parse(await readFile(ruleFile('tenants/prometheus-rule'), 'utf8'))
+  const named = spec.groups[0].rules.map(({ alert }: { alert: string }) => alert)
+  expect([...new Set(raisedTenantAlerts)].sort()).toEqual(named.sort())
 })
 
 const dashboard = new URL('../../k8s/monitoring/dashboard.json', import.meta.url)

@@ -4,6 +4,7 @@ import { AdmissionWatch } from '../../kube/policies/watch.ts'
 import { Reconciler } from '../../reconcile/reconciler.ts'
 import type { Settings } from '../../settings/load.ts'
 import { createProcessGauges } from '../../telemetry/gauges.ts'
+import { forgetLabs } from '../../telemetry/metrics.ts'
 import { createTenantGauges } from '../../telemetry/tenant-gauges.ts'
 import { countTenants } from '../../tenants/census.ts'
 import { tenantKind } from '../../tenants/kind.ts'
@@ -104,8 +105,10 @@ function stagesOf({ basics, kube, access, watches, policies, reconcilers }: Part
 
 function addGauges({ basics, kube, access, watches, policies, world }: Parts): void {
   const { registry } = basics.metrics
+  forgetLabs(registry)
   createProcessGauges(registry, {
     version,
+    run: basics.config.run.join(),
     redisConnected: () => access.connection.connected(),
     watchSilenceMs: () => watches.group.lastWordAgeMs(),
     kubernetesLoad: () => kube.load(),

@@ -1,6 +1,6 @@
 /** Cases of alerts: series over time in the notation of `promtool test rules`, and the alerts that must fire. */
 
-interface Story {
+export interface Story {
   readonly alert: string
   /** Minutes after the start. */
   readonly at: number
@@ -25,11 +25,24 @@ const inBoth = (name: string, first: string, second: string) => ({
   [`${name}{namespace="second"}`]: second,
 })
 const here = 'skylab_build_info{version="1",node="v24"}'
+/** A replica that serves tenants. */
+export const ofTenants = (instance: string) =>
+  `skylab_build_info{instance="${instance}",version="1",node="v24",run="tenants"}`
 const always = { [here]: '1x120' }
 
 const stories: readonly Story[] = [
   { alert: 'SkylabDown', at: 5, series: {}, raised: true },
   { alert: 'SkylabDown', at: 5, series: always, raised: false },
+  // Replicas that serve tenants are no replicas of labs.
+  { alert: 'SkylabDown', at: 5, series: { [ofTenants('1')]: '1x60' }, raised: true },
+  {
+    ...{ alert: 'SkylabReplicasMissing', at: 30, raised: true },
+    series: { ...always, [ofTenants('1')]: '1x60', [ofTenants('2')]: '1x60', [ofTenants('3')]: '1x60' },
+  },
+  {
+    ...{ alert: 'SkylabRedisAway', at: 5, raised: false },
+    series: { ...always, [ofTenants('1')]: '1x60', 'skylab_redis_connected{instance="1"}': '0x60' },
+  },
   { alert: 'SkylabRedisAway', at: 5, series: { ...always, skylab_redis_connected: '1 1 0x10' }, raised: true },
   { alert: 'SkylabRedisAway', at: 5, series: { ...always, skylab_redis_connected: '1 1 0 1x10' }, raised: false },
   {
@@ -144,18 +157,21 @@ const stories: readonly Story[] = [
 ]
 
 /** The `tests:` of a file for promtool. Only the firing is checked; labels and texts of alerts are not. */
-export const alertTests = stories.map(({ alert, at, series, raised }) => ({
-  name: `${alert}${raised ? '' : ' is silent'}`,
-  interval: '1m',
-  input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
-  promql_expr_test: [
-    {
-      expr: `count(ALERTS{alertname="${alert}",alertstate="firing"})`,
-      eval_time: `${at}m`,
-      exp_samples: raised ? [{ labels: '{}', value: 1 }] : [],
-    },
-  ],
-}))
+export const testsOf = (told: readonly Story[]) =>
+  told.map(({ alert, at, series, raised }) => ({
+    name: `${alert}${raised ? '' : ' is silent'}`,
+    interval: '1m',
+    input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
+    promql_expr_test: [
+      {
+        expr: `count(ALERTS{alertname="${alert}",alertstate="firing"})`,
+        eval_time: `${at}m`,
+        exp_samples: raised ? [{ labels: '{}', value: 1 }] : [],
+      },
+    ],
+  }))
+
+export const alertTests = testsOf(stories)
 
 /**
  * A test for promtool of an expression over numbers of the whole installation, while a replica of the release before, whose

@@ -2,6 +2,7 @@
 import { Registry } from 'prom-client'
 import { createGauges, type GaugeSources, type KindCensus } from '../../../src/telemetry/gauges.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
+import { createTenantGauges } from '../../../src/telemetry/tenant-gauges.ts'
 
 export const emptyCensus: KindCensus = {
   subjects: { pending: 0, running: 0, terminating: 0, failed: 0 },
@@ -12,6 +13,7 @@ export function servedMetrics(sources: Partial<GaugeSources> = {}): Registry {
   const { registry } = createMetrics(new Registry())
   createGauges(registry, {
     version: '1.2.3',
+    run: 'labs',
     census: async () => ({ lab: emptyCensus }),
     catalogueAgeMs: async () => 0,
     redisConnected: () => true,
@@ -20,6 +22,10 @@ export function servedMetrics(sources: Partial<GaugeSources> = {}): Registry {
     certificates: () => ({}),
     engines: () => ({ lab: { owned: 0, places: 24, free: 24 } }),
     ...sources,
+  })
+  createTenantGauges(registry, {
+    tenants: () => ({ conditions: { Exists: 0 }, grants: 0, overdue: 0 }),
+    policyActive: () => true,
   })
   return registry
 }
