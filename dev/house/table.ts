@@ -34,10 +34,12 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   'src/reconcile': ['src/base', 'src/telemetry', 'src/kube', 'src/leases'],
   // The rules of tenants, without I/O.
   'src/tenants': ['src/base', 'src/config', 'src/kube', 'src/reconcile'],
+  // What people ask of tenants: sudo with an end, and its events.
+  'src/sudo': ['src/base', 'src/config', 'src/telemetry', 'src/kube', 'src/store', 'src/reconcile', 'src/tenants'],
   // The HTTP API, and the processes.
   'src/api': [
     ...['src/base', 'src/config', 'src/telemetry', 'src/tls', 'src/identity', 'src/labs', 'src/form'],
-    ...['src/images/catalogue', 'src/ops'],
+    ...['src/images/catalogue', 'src/ops', 'src/tenants', 'src/sudo'],
   ],
   'src/settings': ['src/base', 'src/config', 'src/identity', 'src/labs', 'src/tls'],
   'src/cli': ['src'],

@@ -51,7 +51,31 @@ const platform = z.strictObject({
     .describe('`deny`: pods of other namespaces reach none of this one, unless a NetworkPolicy allows it'),
 })
 
+/** A name of the cluster, made of one that the identity provider gives. */
+function template(mark: string) {
+  return z
+    .string()
+    .max(256)
+    .refine(text => text.split(mark).length === 2, { error: `does not contain ${mark} once` })
+    .refine(text => !/[\p{Cc}\p{Cf}\u2028\u2029]/u.test(text), { error: 'contains an invisible character' })
+    .refine(text => !text.startsWith('system:'), { error: 'begins with system:, as names of the cluster itself' })
+}
+
+const rest = z.strictObject({
+  usernameTemplate: template('{username}')
+    .optional()
+    .describe(
+      'the user of the cluster who a caller is, such as `oidc:{username}`; without it REST knows nobody’s role, and gives no sudo',
+    ),
+  groupTemplate: template('{group}')
+    .optional()
+    .describe('the same for groups, such as `oidc:{group}`; without it a caller has no groups here'),
+})
+
 const fields = z.strictObject({
+  rest: rest
+    .optional()
+    .describe('serve REST at /tenants/v1, on `api.port`, for callers whom `identity` knows; `{}` is enough to read'),
   reserved: z
     .array(reservedName)
     .default(['skylab-*', 'openshift-*'])
@@ -92,3 +116,4 @@ export const tenants = fields.refine(
 
 export type TenantsConfig = z.infer<typeof tenants>
 export type PlatformConfig = TenantsConfig['platform']
+export type RestConfig = z.infer<typeof rest>

@@ -9,12 +9,17 @@ import { ApiError } from '../base/errors.ts'
  * @throws {ApiError} 403
  */
 export function requireNoPage(headers: Headers, origins: readonly string[]): void {
-  const site = headers.get('sec-fetch-site') ?? 'none'
-  const origin = headers.get('origin') ?? originOf(headers.get('referer'))
-  if (site === 'none' && origin === undefined) return
-  if (origin !== undefined && origins.includes(origin)) return
+  if (!isOfPage(headers, origins)) return
   const msg = 'the request comes from a page in a browser, whose origin is none of identity.gafaelfawr.pageOrigins'
   throw new ApiError(403, { msg, type: 'forbidden', loc: ['header', 'origin'] })
+}
+
+/** Whether a page of another origin than these sends the request. */
+export function isOfPage(headers: Headers, origins: readonly string[] = []): boolean {
+  const site = headers.get('sec-fetch-site') ?? 'none'
+  const origin = headers.get('origin') ?? originOf(headers.get('referer'))
+  if (site === 'none' && origin === undefined) return false
+  return origin === undefined || !origins.includes(origin)
 }
 
 function originOf(referer: string | null): string | undefined {

@@ -1,9 +1,8 @@
 /** Joins the API of a replica: identity of callers, certificate, and routes. */
-import type { TlsParts } from '../api/connections/http-server.ts'
 import { type ApiServer, type ServerParts, startApiServer } from '../api/server.ts'
-import { Certificates } from '../tls/certificates.ts'
 import type { Basics } from './basics.ts'
 import { createIdentity } from './identity.ts'
+import { tlsOf } from './tls.ts'
 
 export type ApiShared = Pick<ServerParts, 'labs' | 'images' | 'audit'>
 
@@ -24,11 +23,4 @@ export function joinApi(basics: Basics, { labs, images, audit }: ApiShared) {
     listen: (): Promise<ApiServer> =>
       startApiServer({ config, labs, images, identity, audit, metrics, tracing, clock, log, tls }),
   }
-}
-
-function tlsOf({ settings, config, clock, log }: Basics): TlsParts | undefined {
-  const { apiTls } = settings
-  if (apiTls === undefined) return undefined
-  const { requireClientCertificate = false } = config.api.tls ?? {}
-  return { certificates: new Certificates({ ...apiTls, clock, log }), requireClientCertificate }
 }

@@ -18,9 +18,12 @@ export function crossProblems(config: Config): string[] {
     ...networkProblems(config),
     ...tlsProblems(config),
   ]
+  // Administrators have no routes there, so their ingress is none of its business.
+  const ofRest = () => [...identityProblems(config, [userProofs]), ...tlsProblems(config)]
   return [
     ...(servesLabs(config) ? ofLabs() : []),
     ...(servesTenants(config) ? tenantProblems(config) : []),
+    ...(servesTenantsRest(config) ? ofRest() : []),
     ...timeProblems(config),
     ...redisProblems(config),
     ...limitProblems(config),
@@ -33,16 +36,19 @@ export const servesLabs = ({ run }: Pick<Config, 'run'>): boolean => run.include
 
 const servesTenants = ({ run }: Pick<Config, 'run'>): boolean => run.includes('tenants')
 
+/** Whether a process for tenants answers requests, and so must know who asks. */
+export const servesTenantsRest = (config: Pick<Config, 'run' | 'tenants'>): boolean =>
+  servesTenants(config) && config.tenants.rest !== undefined
+
 /** @returns warnings: permitted settings that an operator should know about */
 export function configWarnings(config: Config): string[] {
-  if (servesTenants(config)) return tenantWarnings(config)
+  const ofRest = () => [...trustWarnings(config), ...tokenWarnings(config)]
+  if (servesTenants(config)) return [...tenantWarnings(config), ...(servesTenantsRest(config) ? ofRest() : [])]
   if (!servesLabs(config)) return []
   const missing = promisedSizes.filter(name => !Object.hasOwn(config.lab.sizes, name))
   return [
     ...missing.map(name => `lab.sizes: ${name} is missing, which the specification promises to bots`),
-    ...(trustsAnyone(config)
-      ? ['identity.gafaelfawr.trustWithoutSecret: every client that reaches the port can claim any name']
-      : []),
+    ...trustWarnings(config),
     ...tokenWarnings(config),
     ...pullSecretWarnings(config),
     ...labWarnings(config),
@@ -72,27 +78,28 @@ function tokenWarnings({ identity: { provider, oidc } }: Config): string[] {
   ]
 }
 
-function trustsAnyone({ identity }: Config): boolean {
-  return identity.provider === 'gafaelfawr' && identity.gafaelfawr?.trustWithoutSecret === true
+function trustWarnings({ identity: { provider, gafaelfawr } }: Config): string[] {
+  if (provider !== 'gafaelfawr' || gafaelfawr?.trustWithoutSecret !== true) return []
+  return ['identity.gafaelfawr.trustWithoutSecret: every client that reaches the port can claim any name']
 }
 
-function identityProblems({ identity, api }: Config): string[] {
+/** @param needed the proofs that the ingresses of this process must have */
+function identityProblems({ identity, api }: Config, needed: readonly Proofs[] = proofs): string[] {
   const { provider, gafaelfawr } = identity
   if (provider === 'static' && identity.static === undefined) {
     return ['identity.static.file: is required by the provider static']
   }
   if (identity[provider] === undefined) return [`identity.${provider}: is required by the provider ${provider}`]
   if (provider !== 'gafaelfawr' || gafaelfawr === undefined) return []
-  return ingressProblems(gafaelfawr, api)
+  return ingressProblems(gafaelfawr, api, needed)
 }
 
 /** The keys that list an ingress's proofs. */
-const proofs = [
-  ['userSecretFiles', 'userCertificateNames'],
-  ['adminSecretFiles', 'adminCertificateNames'],
-] as const
+const userProofs = ['userSecretFiles', 'userCertificateNames'] as const
+const proofs = [userProofs, ['adminSecretFiles', 'adminCertificateNames']] as const
+type Proofs = (typeof proofs)[number]
 
-function ingressProblems(gafaelfawr: GafaelfawrConfig, { tls }: Config['api']): string[] {
+function ingressProblems(gafaelfawr: GafaelfawrConfig, { tls }: Config['api'], needed: readonly Proofs[]): string[] {
   const block = 'identity.gafaelfawr'
   if (gafaelfawr.trustWithoutSecret) {
     const given = proofs.flat().filter(key => gafaelfawr[key].length > 0)
@@ -101,7 +108,7 @@ function ingressProblems(gafaelfawr: GafaelfawrConfig, { tls }: Config['api']): 
   }
   // Routes of administrators have no token, so nothing else distinguishes the ingress from other clients in the
   // cluster.
-  const unknown = proofs.filter(([files, names]) => gafaelfawr[files].length + gafaelfawr[names].length === 0)
+  const unknown = needed.filter(([files, names]) => gafaelfawr[files].length + gafaelfawr[names].length === 0)
   const { userCertificateNames, adminCertificateNames } = gafaelfawr
   const certified = proofs.map(([, names]) => names).filter(names => gafaelfawr[names].length > 0)
   return [

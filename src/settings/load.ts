@@ -11,7 +11,7 @@ import { parseYaml } from '../config/yaml.ts'
 import { type IngressSecrets, isIngressSecret } from '../identity/ingress.ts'
 import { parseTokens, type TokenRecord } from '../identity/tokens.ts'
 import { type Pair, readPair, type TlsFiles, UnusableFile } from '../tls/files.ts'
-import { configWarnings, crossProblems, servesLabs } from './checks.ts'
+import { configWarnings, crossProblems, servesLabs, servesTenantsRest } from './checks.ts'
 
 const keyBytes = 32
 
@@ -64,6 +64,8 @@ export async function loadSettings(
   const reader = new FileReader(dirname(resolve(file)), problems)
   // The others' secrets are not there.
   const ofLabs = servesLabs(config) ? await readLabFiles(config, env, reader, problems) : withoutLabs
+  const ofApi =
+    servesLabs(config) || servesTenantsRest(config) ? await readApiFiles(config, reader, problems) : withoutApi
   const redisLogin = await readRedisLogin(config, reader, problems)
   const kubeconfig = await reader.present('kubernetes.kubeconfig', config.kubernetes.kubeconfig)
   const tracingHeaders = await readTracingHeaders(config, reader, problems)
@@ -77,6 +79,7 @@ export async function loadSettings(
     },
     replica: env.SKYLAB_REPLICA || hostname(),
     ...ofLabs,
+    ...ofApi,
     redisLogin,
     tracingHeaders,
     namespace: config.kubernetes.namespace ?? (await podNamespace(podNamespaceFile)),
@@ -205,12 +208,9 @@ function withPorts(config: Config, env: Environment, problems: string[]): Config
   return { ...config, api: { ...config.api, port, monitoringPort } }
 }
 
-type LabFiles = Pick<
-  Settings,
-  'sealingKeys' | 'apiTls' | 'tokens' | 'ingressSecrets' | 'registryAuthorities' | 'registryCredentials'
->
+type LabFiles = Pick<Settings, 'sealingKeys' | 'registryAuthorities' | 'registryCredentials'>
 
-const withoutLabs: LabFiles = { sealingKeys: [], tokens: [], ingressSecrets: { user: [], admin: [] } }
+const withoutLabs: LabFiles = { sealingKeys: [] }
 
 /** Reads the files that only a process for labs needs. */
 async function readLabFiles(
@@ -220,17 +220,25 @@ async function readLabFiles(
   problems: string[],
 ): Promise<LabFiles> {
   const sealingKeys = await readSealingKeys(config, env, reader, problems)
-  const apiTls = await readApiTls(config, reader, problems)
-  const tokens = await readTokens(config, reader, problems)
-  const ingressSecrets = await readIngressSecrets(config, reader, problems)
   const registryAuthorities = await reader.text('images.caFile', config.images.caFile)
   const registryCredentials = await readCredentials(config.images, reader, problems)
   return {
-    ...{ sealingKeys, tokens, ingressSecrets },
-    ...(apiTls !== undefined && { apiTls }),
+    sealingKeys,
     ...(registryAuthorities !== undefined && { registryAuthorities }),
     ...(registryCredentials !== undefined && { registryCredentials }),
   }
+}
+
+type ApiFiles = Pick<Settings, 'apiTls' | 'tokens' | 'ingressSecrets'>
+
+const withoutApi: ApiFiles = { tokens: [], ingressSecrets: { user: [], admin: [] } }
+
+/** What a process reads that answers requests of users. */
+async function readApiFiles(config: Config, reader: FileReader, problems: string[]): Promise<ApiFiles> {
+  const apiTls = await readApiTls(config, reader, problems)
+  const tokens = await readTokens(config, reader, problems)
+  const ingressSecrets = await readIngressSecrets(config, reader, problems)
+  return { ...{ tokens, ingressSecrets }, ...(apiTls !== undefined && { apiTls }) }
 }
 
 async function readSealingKeys(config: Config, env: Environment, reader: FileReader, problems: string[]) {

@@ -111,7 +111,9 @@ describe('a line of the audit log', () => {
         user: maybe,
         name: maybe,
         op: fc.option(fc.maxSafeNat(), { nil: undefined }),
+        grant: maybe,
       }),
+      stated: maybe,
       from: fc.record({ address: maybe, proxy: maybe, claimed: fc.option(fc.array(hostile), { nil: undefined }) }),
       request: fc.record({ id: maybe, trace: maybe, status: fc.constant(403) }),
     })

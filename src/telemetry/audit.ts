@@ -12,7 +12,7 @@ import type { Metrics } from './metrics.ts'
 import { withoutSecrets } from './without-secrets.ts'
 
 /** The action. Labels of a metric: a short list, which grows with the program. */
-export type AuditAction = 'lab.create' | 'lab.delete' | 'heal.record' | 'heal.counter'
+export type AuditAction = 'lab.create' | 'lab.delete' | 'heal.record' | 'heal.counter' | 'sudo.grant' | 'sudo.end'
 /** `accepted`: it will be done; `refused`: it will not; `succeeded`, `failed`: the final result. */
 export type AuditResult = 'accepted' | 'refused' | 'succeeded' | 'failed'
 
@@ -50,6 +50,8 @@ export interface AuditObject {
   readonly name?: string | undefined
   /** Number of the operation. */
   readonly op?: number | undefined
+  /** Id of a grant of sudo with an end. */
+  readonly grant?: string | undefined
 }
 
 export interface AuditEvent {
@@ -61,6 +63,8 @@ export interface AuditEvent {
   readonly reason?: string | undefined
   readonly actor: Actor
   readonly object: AuditObject
+  /** What a person gave as the reason, cut short. */
+  readonly stated?: string | undefined
   readonly from?: Source | undefined
   readonly request?:
     | { readonly id?: string | undefined; readonly trace?: string | undefined; readonly status?: number | undefined }
@@ -136,13 +140,21 @@ export class AuditLog {
 }
 
 /** Each part in its place, bounded so that the line fits. */
-function bounded({ id, action, result, reason, actor, object, from, request, late, count }: AuditEvent) {
+function bounded(event: AuditEvent) {
+  const { id, action, result, reason, actor, object, stated, from, request, late, count } = event
   const word = (text: string | undefined) => (text === undefined ? undefined : clip(text, maxWordBytes))
   const name = (text: string | undefined) => (text === undefined ? undefined : clip(text, maxNameBytes))
   return {
     ...{ id: word(id ?? randomUUID()), action, result, reason: word(reason) },
     actor: { kind: actor.kind, name: name(actor.name), scope: word(actor.scope), provider: word(actor.provider) },
-    object: { kind: object.kind, user: name(object.user), name: word(object.name), op: object.op },
+    object: {
+      kind: object.kind,
+      user: name(object.user),
+      name: word(object.name),
+      op: object.op,
+      grant: word(object.grant),
+    },
+    stated: word(stated),
     from: from && {
       ...{ address: word(from.address), proxy: word(from.proxy) },
       claimed: from.claimed?.slice(0, maxClaimed).map(address => clip(address, maxWordBytes)),

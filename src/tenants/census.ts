@@ -1,10 +1,7 @@
 /** Numbers of tenants, for metrics. Pure. */
-import { asObjects, asText } from '../base/json.ts'
+import { boundUsers } from './effective.ts'
 import { runningGrants } from './grants.ts'
-import { sudoName } from './names.ts'
-import { isOwnedBy } from './objects.ts'
 import { checked } from './rules.ts'
-import { nameOf } from './spec.ts'
 import { type ConditionType, conditionTypes, isTrue } from './status.ts'
 import type { TenantWorld } from './world.ts'
 
@@ -28,9 +25,7 @@ export function countTenants(world: TenantWorld, nowMs: number): TenantCount {
     const running = 'spec' in check ? runningGrants(fact, check.spec, nowMs) : []
     grants += running.length
     const entitled = new Set(['spec' in check ? check.spec.sudoers : [], running.map(({ user }) => user)].flat())
-    const binding = world.sights.clusterRoleBindings.get(sudoName(nameOf(fact)))
-    const bound = binding && isOwnedBy(binding, fact) ? asObjects(binding.owned.subjects) : []
-    overdue += bound.filter(({ name }) => !entitled.has(asText(name))).length
+    overdue += boundUsers(fact, world).filter(user => !entitled.has(user)).length
   }
   return { conditions: counts as TenantCount['conditions'], grants, overdue }
 }

@@ -11,7 +11,7 @@ const spec = {
   sudoers: [user('sue')],
   sudo: { eligible: [group('oncall')] },
 }
-const status = { grants: [{ id: '1', user: 'tom', until: '2026-01-01T00:10:00Z' }] }
+const status = { grants: [{ id: '1', user: 'tom', until: '2026-01-01T00:10:00Z', as: group('oncall') }] }
 
 const tenant = (declared: object = { spec, status }) =>
   factOf(lnamespace('a', declared), tenantWatches.lnamespaces.paths)

@@ -35,6 +35,12 @@ export function rolesOf(fact: Fact | undefined, somebody: Somebody, settings: Te
   return { isUser, isManager: isIn(managers), isSudoer, isEligible: isIn(eligible), isMember: isUser || isSudoer }
 }
 
+/** The entry by which somebody may ask for sudo; one that names him alone comes first. */
+export function eligibleAs(eligible: readonly Subject[], somebody: Somebody): Subject | undefined {
+  const meant = eligible.filter(subject => isMeant(subject, somebody))
+  return meant.find(({ kind }) => kind === 'User') ?? meant.find(({ kind }) => kind === 'Group')
+}
+
 function isMeant({ kind, name, namespace }: Subject, { username, groups }: Somebody): boolean {
   if (kind === 'Group') return groups.includes(name)
   return username === (kind === 'User' ? name : `system:serviceaccount:${namespace}:${name}`)

@@ -2,8 +2,9 @@
 import { asObject, asObjects, type JsonObject } from '../base/json.ts'
 import { keyOf } from '../kube/cache.ts'
 import type { Fact, Result, StatusPatch } from '../reconcile/types.ts'
+import { mayImpersonate } from './effective.ts'
 import { runningGrants } from './grants.ts'
-import { platformName, selfName, sudoGroup } from './names.ts'
+import { platformName, sudoGroup } from './names.ts'
 import { isOwnedBy } from './objects.ts'
 import { type Checked, countsOf, generationOf, nameOf, type TenantSpec } from './spec.ts'
 import { admitted, ownNamespace, type TenantWorld } from './world.ts'
@@ -92,13 +93,6 @@ function accessState(of: Fact, spec: TenantSpec | undefined, world: TenantWorld,
   const rest = waiting.length > 1 ? ` and ${waiting.length - 1} more` : ''
   const message = `${JSON.stringify(waiting[0])}${rest} cannot impersonate himself yet, so not the group either`
   return no(result.onlyRevocations === undefined ? 'Waiting' : 'PolicyMissing', message)
-}
-
-/** The object is written by another key, and may be another's. */
-function mayImpersonate(user: string, of: Fact, { sights }: TenantWorld): boolean {
-  const name = selfName(user)
-  const facts = [sights.clusterRoles.get(name), sights.clusterRoleBindings.get(name)]
-  return facts.every(fact => fact !== undefined && isOwnedBy(fact, of))
 }
 
 /** Why something is not as it should be. */

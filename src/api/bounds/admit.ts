@@ -7,7 +7,7 @@ import { checkUsername } from '../../base/usernames.ts'
 import type { IdentityProvider } from '../../identity/provider.ts'
 import { within } from '../../telemetry/tracing.ts'
 import { clientCertificateOf } from '../../tls/server.ts'
-import type { ApiEnv, ApiParts } from '../request/env.ts'
+import type { ApiEnv, CommonParts } from '../request/env.ts'
 import { PerUserLimit } from './held.ts'
 import { onceSent } from './in-flight.ts'
 import { Rates, type UserRate } from './rates.ts'
@@ -27,7 +27,7 @@ export interface AdmitParts {
   readonly maxUsernameBytes: number
 }
 
-type AdmissionParts = Pick<ApiParts, 'config' | 'identity' | 'clock' | 'metrics'>
+type AdmissionParts = Pick<CommonParts, 'config' | 'identity' | 'clock' | 'metrics'>
 
 /** The middleware of all routes that identify the caller; limits count a user's requests to all of them. */
 export type Admission = ReturnType<typeof admission>

@@ -2,7 +2,7 @@
 import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi'
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { DocumentRate } from '../bounds/rates.ts'
-import type { ApiEnv, ApiParts } from '../request/env.ts'
+import type { ApiEnv, CommonParts } from '../request/env.ts'
 import { methodNotAllowed } from '../request/errors.ts'
 import { withComponents } from './components.ts'
 import { forAll, type ProblemName, type Refusal, refusals } from './problems.ts'
@@ -17,31 +17,28 @@ const general = ['noSuchRoute', 'methodNotAllowed'] as const satisfies ProblemNa
  */
 export function addDocumentRoute(
   app: OpenAPIHono<ApiEnv>,
-  { config }: Pick<ApiParts, 'config'>,
+  { config }: Pick<CommonParts, 'config'>,
   byRate: DocumentRate,
+  words: DocumentWords = ofLabs,
 ): void {
   const path = `${config.api.prefix}/openapi.json`
   addSecuritySchemes(app, config.identity)
   // Encoded once: it is large, and every client may request it.
   let document: Uint8Array<ArrayBuffer> | undefined
   app.openapi({ ...documentRoute(path), middleware: [byRate] as const }, c => {
-    document ??= new TextEncoder().encode(JSON.stringify(apiDocument(app)))
+    document ??= new TextEncoder().encode(JSON.stringify(apiDocument(app, words)))
     return c.body(document, 200, { 'Content-Type': 'application/json' }) as never
   })
   app.all(path, methodNotAllowed(['GET', 'HEAD']))
 }
 
 /** The OpenAPI 3.1 document of all routes that an app has. */
-export function apiDocument(app: OpenAPIHono<ApiEnv>) {
+export function apiDocument(app: OpenAPIHono<ApiEnv>, { title, description, tags }: DocumentWords = ofLabs) {
   const document = app.getOpenAPI31Document({
     openapi: '3.1.0',
-    info: { title: 'Skylab', version: packageJson.version, description },
+    info: { title, version: packageJson.version, description },
     servers: [{ url: '/', description: 'this replica, or the balancer before it' }],
-    tags: [
-      { name: 'labs', description: 'The lab controller of SQR-066' },
-      { name: 'images', description: 'The images of labs, and the nodes that have them' },
-      { name: 'document', description: 'This document' },
-    ],
+    tags: [...tags, { name: 'document', description: 'This document' }],
     'x-without-operation': withoutOperation(),
   })
   return withHeaderNames(withComponents(document))
@@ -100,13 +97,32 @@ function documentRoute(path: string) {
   })
 }
 
-const description = `A lab is a JupyterLab pod in a namespace of its own. A user has one lab at most. The creation and the deletion of a
-lab are operations: the server accepts an operation at once, and reports it as a stream of events.
+/** What a document says of its routes as a whole. */
+export interface DocumentWords {
+  readonly title: string
+  readonly description: string
+  /** Those of its routes, in order. */
+  readonly tags: readonly { readonly name: string; readonly description: string }[]
+}
 
-- Every replica answers every request, and all replicas give the same answers.
+/** Of every API. */
+export const commonWords = `- Every replica answers every request, and all replicas give the same answers.
 - Every error has one form: \`{"detail": [{"msg", "type", "loc"?}]}\`, with one entry for each problem.
 - A path that no route has is answered 404, a method that a route lacks 405 with \`Allow\` (\`x-without-operation\`). \`HEAD\` is answered as \`GET\` is, without the body.
 - 429 and 503 say in \`Retry-After\` when to ask again.
-- Every answer has \`X-Request-ID\`: the value that was sent, or a new one. An answer to a request that is not well-formed has none.
+- Every answer has \`X-Request-ID\`: the value that was sent, or a new one. An answer to a request that is not well-formed has none.`
+
+const description = `A lab is a JupyterLab pod in a namespace of its own. A user has one lab at most. The creation and the deletion of a
+lab are operations: the server accepts an operation at once, and reports it as a stream of events.
+
+${commonWords}
 - **A create is answered 303, and clients should not follow it**: see \`createLab\`.
 - An event stream is read with a library for server-sent events, not with a generated client: see \`followEvents\`.`
+
+const ofLabs: DocumentWords = {
+  ...{ title: 'Skylab', description },
+  tags: [
+    { name: 'labs', description: 'The lab controller of SQR-066' },
+    { name: 'images', description: 'The images of labs, and the nodes that have them' },
+  ],
+}

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi'
 import type { DocumentRate } from '../bounds/rates.ts'
-import type { ApiEnv, ApiParts } from '../request/env.ts'
+import type { ApiEnv, CommonParts } from '../request/env.ts'
 import { methodNotAllowed, notFound } from '../request/errors.ts'
 import { fixedHeaders } from './headers.ts'
 import { forAll, refusals } from './problems.ts'
@@ -38,7 +38,7 @@ const fileHeaders = { 'Cache-Control': 'public, max-age=3600', 'X-Content-Type-O
 /** Adds the page and its files. They need no token, since nothing in them is secret, so all clients share one rate. */
 export function addDocsPage(
   app: OpenAPIHono<ApiEnv>,
-  { config }: Pick<ApiParts, 'config'>,
+  { config }: Pick<CommonParts, 'config'>,
   byRate: DocumentRate,
 ): void {
   const path = `${config.api.prefix}/docs`

@@ -95,6 +95,81 @@ export const problemTable = {
     when: 'behind Gafaelfawr, a page in a browser requests a change',
     example: { msg: 'the request comes from a page in a browser', type: 'forbidden', loc: ['header', 'origin'] },
   },
+  noBearer: {
+    status: 403,
+    when: 'the request has a cookie, or comes from a page in a browser: these routes take bearer tokens alone',
+    example: {
+      msg: 'these routes take bearer tokens alone, and no cookies',
+      type: 'forbidden',
+      loc: ['header', 'cookie'],
+    },
+  },
+  notEligible: {
+    status: 403,
+    when: '`spec.sudo.eligible` names neither the caller nor a group of theirs',
+    example: { msg: 'spec.sudo.eligible names neither you nor a group of yours', type: 'not_eligible' },
+  },
+  noClusterUser: {
+    status: 403,
+    when: 'no user of the cluster can have the name that `tenants.rest.usernameTemplate` makes of the caller’s',
+    example: {
+      msg: 'no user of the cluster can have the name that tenants.rest.usernameTemplate makes',
+      type: 'forbidden',
+    },
+  },
+  noRole: {
+    status: 403,
+    when: 'the caller has no role in the LNamespace',
+    example: { msg: 'you have no role in this LNamespace', type: 'forbidden' },
+  },
+  noTenant: {
+    status: 404,
+    when: 'there is no LNamespace of this name',
+    example: { msg: 'there is no LNamespace of this name', type: 'unknown_tenant', loc: ['path', 'name'] },
+  },
+  sudoOff: {
+    status: 404,
+    when: 'sudo by REST is off at this site',
+    example: { msg: 'sudo by REST is off: tenants.rest.usernameTemplate is not set', type: 'sudo_off' },
+  },
+  noGrant: {
+    status: 404,
+    when: 'the caller has no sudo with an end here',
+    example: { msg: 'you have no sudo with an end here', type: 'no_grant' },
+  },
+  notAccepted: {
+    status: 409,
+    when: 'the LNamespace is not accepted, so nobody has rights by it; its condition `Accepted` says why',
+    example: { msg: 'it is not accepted: the name kube-x is reserved', type: 'not_accepted' },
+  },
+  badTenantName: {
+    status: 422,
+    when: 'the name in the path cannot be the name of a namespace',
+    example: { msg: 'is not the name of a namespace', type: 'invalid', loc: ['path', 'name'] },
+  },
+  badWish: {
+    status: 422,
+    when: 'the time is not a whole number of seconds, or is more than `spec.sudo.maxSeconds`; or the reason is too long, or has a control character',
+    example: { msg: 'is more than spec.sudo.maxSeconds, which is 3600', type: 'invalid', loc: body('ttlSeconds') },
+  },
+  tooManyGrants: {
+    status: 429,
+    when: 'as many people have sudo with an end here as can',
+    example: { msg: '100 people have sudo with an end here; no more can', type: 'too_many' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
+  notSynced: {
+    status: 503,
+    when: 'the replica does not know the LNamespaces yet',
+    example: { msg: 'the watches do not show the cluster yet', type: 'unavailable' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
+  unguarded: {
+    status: 503,
+    when: 'the admission policies of tenants are missing, so nothing is granted; or others write the LNamespace all the time',
+    example: { msg: 'nothing is granted now: the admission policies of tenants are not at work', type: 'unavailable' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
   noSuchRoute: { status: 404, when: 'no route has this path', example: { msg: 'no such route', type: 'not_found' } },
   noLab: {
     status: 404,

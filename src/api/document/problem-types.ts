@@ -11,10 +11,14 @@ export const problemTypes = [
   'method_not_allowed',
   'misconfigured',
   'missing',
+  'no_grant',
+  'not_accepted',
+  'not_eligible',
   'not_found',
   'not_json',
   'other_user',
   'scope_missing',
+  'sudo_off',
   'token_too_strong',
   'too_deep',
   'too_large',
@@ -24,6 +28,7 @@ export const problemTypes = [
   'unauthorized',
   'unavailable',
   'unknown_key',
+  'unknown_tenant',
   'unknown_user',
 ] as const
 

@@ -41,6 +41,9 @@ export const forAdmins = [...admitted, 'noAdminScope', 'badOwnName'] as const sa
 export const forAdminsOfUser = [...admitted, 'noAdminScope', 'badName'] as const satisfies ProblemName[]
 export const forCaller = [...admitted, 'noUserScope', 'badOwnName'] as const satisfies ProblemName[]
 export const forUsers = [...admitted, 'noUserScope', 'otherUser', 'badName'] as const satisfies ProblemName[]
+/** Errors of routes of tenants. */
+export const forTenants = [...forCaller, 'noBearer'] as const satisfies ProblemName[]
+export const forTenant = [...forTenants, 'badTenantName', 'noTenant'] as const satisfies ProblemName[]
 /** Errors of routes that need no token. */
 export const forAll = [...underPrefix, 'tooOftenByAll'] as const satisfies ProblemName[]
 

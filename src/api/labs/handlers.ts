@@ -8,7 +8,7 @@ import { checkCreate } from '../bounds/create.ts'
 import { limitCreates } from '../bounds/rates.ts'
 import type { ApiEnv, ApiParts } from '../request/env.ts'
 import { methodNotAllowed, noLab, noOwnLab } from '../request/errors.ts'
-import { EventRoute } from './events.ts'
+import { EventStreams } from '../sse/streams.ts'
 import { labStatusJson } from './json.ts'
 import { prefersMinimal } from './prefer.ts'
 import { labLocation, labRoutes } from './routes.ts'
@@ -52,10 +52,16 @@ export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts, { asUser
     return c.body(null, 202)
   })
 
-  const events = new EventRoute(parts)
-  app.openapi({ ...routes.events, middleware: [asUser] as const }, c =>
-    events.answer(c, c.req.valid('param').username, c.req.valid('header')['last-event-id']),
-  )
+  const streams = new EventStreams(parts)
+  app.openapi({ ...routes.events, middleware: [asUser] as const }, c => {
+    const { username } = c.req.valid('param')
+    const lastEventId = c.req.valid('header')['last-event-id']
+    return streams.answer(c, {
+      username,
+      open: signal => labs.events(username, lastEventId, signal),
+      missing: () => noLab('this user has no events'),
+    })
+  })
 
   app.all(`${prefix}/labs`, methodNotAllowed(['GET', 'HEAD']))
   app.all(`${prefix}/labs/:username`, methodNotAllowed(['GET', 'HEAD', 'DELETE']))

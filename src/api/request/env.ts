@@ -12,18 +12,24 @@ import type { Logger } from '../../telemetry/log.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Origin, Tracing } from '../../telemetry/tracing.ts'
 
-export interface ApiParts {
-  readonly config: Pick<Config, 'api' | 'lab' | 'identity' | 'images' | 'form' | 'audit'>
-  readonly labs: LabService
-  readonly images: ImageService
+/** What every API has, whatever its routes are about. */
+export interface CommonParts {
+  readonly config: Pick<Config, 'api' | 'identity' | 'audit'>
   readonly identity: IdentityProvider
-  readonly audit: Auditor
   readonly metrics: Metrics
   readonly tracing: Tracing
   readonly clock: Clock
   readonly log: Logger
   /** Ends all event streams when aborted; later ones send pending events and end. */
   readonly draining?: AbortSignal
+}
+
+/** The API for labs. */
+export interface ApiParts extends CommonParts {
+  readonly config: Pick<Config, 'api' | 'lab' | 'identity' | 'images' | 'form' | 'audit'>
+  readonly labs: LabService
+  readonly images: ImageService
+  readonly audit: Auditor
 }
 
 /** The head of a request as the server read it, once. */

@@ -1,9 +1,21 @@
 /** Server-sent events: their text, and the pump that sends an operation's events to one reader. */
 import { notNeeded } from '../../base/clock.ts'
-import type { LabEvent } from '../../base/domain.ts'
-import type { EventFeed } from '../../ops/labs/service.ts'
 import type { Alarms } from './alarms.ts'
 import { ByteChannel } from './channel.ts'
+
+/** `id` is absent only where the stream was lost. */
+export interface StreamEvent {
+  readonly id?: string
+  readonly event: string
+  /** Never empty. */
+  readonly data: string
+}
+
+/** A reader's place in a stream. */
+export interface EventFeed {
+  /** Events in order, in batches as they come; ends with the stream, and when `signal` is aborted. */
+  read(signal: AbortSignal): AsyncIterable<readonly StreamEvent[]>
+}
 
 /**
  * When a client reconnects, here or to another replica, if its stream ended before the operation. Without a blank line:
@@ -17,7 +29,7 @@ export const preamble = 'retry: 1000\n'
 const heartbeat = ':\n\n'
 
 /** One event as text; data of several lines become several `data` fields, which a reader joins again. */
-export function formatEvent({ id, event, data }: LabEvent): string {
+export function formatEvent({ id, event, data }: StreamEvent): string {
   const head = id === undefined ? '' : `id: ${id}\n`
   const lines = data.split(/\r\n|\r|\n/).map(line => `data: ${line}\n`)
   return `${head}event: ${event}\n${lines.join('')}\n`
@@ -28,9 +40,9 @@ const preambleBytes = encoder.encode(preamble)
 const heartbeatBytes = encoder.encode(heartbeat)
 
 /** By batch: readers at one place of a stream get the same batch, and stuck ones then hold the same bytes. */
-const encoded = new WeakMap<readonly LabEvent[], Uint8Array>()
+const encoded = new WeakMap<readonly StreamEvent[], Uint8Array>()
 
-function encode(batch: readonly LabEvent[]): Uint8Array {
+function encode(batch: readonly StreamEvent[]): Uint8Array {
   let bytes = encoded.get(batch)
   if (!bytes) {
     bytes = encoder.encode(batch.map(formatEvent).join(''))
@@ -107,9 +119,9 @@ export class EventPump {
     }
   }
 
-  async #bring(batches: AsyncIterator<readonly LabEvent[]>): Promise<StreamEnd> {
+  async #bring(batches: AsyncIterator<readonly StreamEvent[]>): Promise<StreamEnd> {
     let bytes: Uint8Array = preambleBytes
-    let next: Promise<IteratorResult<readonly LabEvent[]>> | undefined
+    let next: Promise<IteratorResult<readonly StreamEvent[]>> | undefined
     for (;;) {
       const written = await this.#write(bytes)
       if (written !== 'done') return written
@@ -153,7 +165,7 @@ export class EventPump {
 }
 
 /** The next batch. If the stream ends meanwhile, a later failure is ignored. */
-function take(batches: AsyncIterator<readonly LabEvent[]>): Promise<IteratorResult<readonly LabEvent[]>> {
+function take(batches: AsyncIterator<readonly StreamEvent[]>): Promise<IteratorResult<readonly StreamEvent[]>> {
   const next = batches.next()
   next.catch(() => {})
   return next

@@ -29,6 +29,8 @@ interface Parts {
 }
 
 export interface TenantReplica extends Parts {
+  /** A look at a tenant and at one of its users, before all that is not urgent. */
+  readonly poke: (name: string, user: string) => void
   /** All running parts. */
   readonly stages: readonly Stage[]
 }
@@ -61,10 +63,13 @@ export function makeTenantReplica(settings: Settings, createTracing?: CreateTrac
     ...{ leaseKey: (name: string) => access.keys.reconcileLease(name) },
     ...{ lockKey: (name: string) => access.keys.reconcileLock(name), leaseTtlMs: config.engine.leaseTtlMs },
   }
-  const reconcilers = [
-    new Reconciler({ kind: tenantKind(world), ...common }),
-    new Reconciler({ kind: sudoerKind(world), ...common }),
-  ]
+  const tenants = new Reconciler({ kind: tenantKind(world), ...common })
+  const sudoers = new Reconciler({ kind: sudoerKind(world), ...common })
+  const reconcilers = [tenants, sudoers]
+  const poke = (name: string, user: string) => {
+    tenants.poke(name, true)
+    sudoers.poke(user, true)
+  }
   let before = unguarded()
   const changed = () => {
     if (unguarded() === before) return
@@ -73,7 +78,7 @@ export function makeTenantReplica(settings: Settings, createTracing?: CreateTrac
   }
   const parts = { basics, kube, access, watches, policies, world, reconcilers }
   addGauges(parts)
-  return { ...parts, stages: stagesOf(parts) }
+  return { ...parts, poke, stages: stagesOf(parts) }
 }
 
 const tenantSettingsOf = ({ config, namespace }: Settings): TenantSettings => ({

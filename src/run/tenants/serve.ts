@@ -3,8 +3,10 @@ import type { Readiness } from '../../api/monitoring.ts'
 import { startMonitoringServer } from '../../api/monitoring.ts'
 import { inFull } from '../../base/reasons.ts'
 import type { Settings } from '../../settings/load.ts'
+import { drain } from '../drain.ts'
 import { closeParts, startParts, stopParts } from '../part.ts'
 import { makeTenantReplica, type TenantReplica } from './replica.ts'
+import type { Rest } from './rest.ts'
 
 const uptimeMs = () => Math.round(process.uptime() * 1000)
 
@@ -21,9 +23,13 @@ export async function serveTenants(settings: Settings): Promise<void> {
   const { log, config, clock, metrics } = replica.basics
   for (const warning of settings.warnings) log.warn({ warning }, 'configuration')
   const waiting = new Set([watching])
-  const readiness = readinessOf(waiting, replica)
+  const rest = await restOf(replica, waiting)
+  const readiness = readinessOf(waiting, replica, rest)
   const monitoring = await startMonitoringServer({ config, metrics, clock, log, readiness })
-  log.info({ monitoringPort: monitoring.port, waitingFor: [...waiting], uptimeMs: uptimeMs() }, 'listening')
+  rest?.part.start?.()
+  const server = await rest?.listen()
+  const ports = { ...(server && { host: server.host, port: server.port }), monitoringPort: monitoring.port }
+  log.info({ ...ports, waitingFor: [...waiting], uptimeMs: uptimeMs() }, 'listening')
 
   const stopping = new AbortController()
   const end = async (signal: string) => {
@@ -31,10 +37,15 @@ export async function serveTenants(settings: Settings): Promise<void> {
     stopping.abort()
     log.info({ signal }, 'draining')
     waiting.add('nothing: this replica is draining')
-    const overdue = setTimeout(() => process.exit(1), config.times.drainSeconds * 1000)
+    const drainMs = config.times.drainSeconds * 1000
+    const overdue = setTimeout(() => process.exit(1), drainMs)
     // Another replica sees the same, and does the rest of an unfinished turn.
-    await stopParts(replica.stages)
+    const handOver = () => stopParts(replica.stages)
+    if (server) await drain({ clock, log, drainMs, server, handOver })
+    else await handOver()
+    await rest?.part.stop?.()
     await monitoring.close(monitoringGraceMs)
+    await rest?.part.close?.()
     await closeParts(replica.stages)
     clearTimeout(overdue)
     log.info('drained')
@@ -47,6 +58,14 @@ export async function serveTenants(settings: Settings): Promise<void> {
     log.fatal({ err: error }, 'cannot start')
     process.exit(1)
   })
+}
+
+/** REST, if the configuration wants it: nothing of it is loaded else. */
+async function restOf(replica: TenantReplica, waiting: ReadonlySet<string>): Promise<Rest | undefined> {
+  const { rest } = replica.basics.config.tenants
+  if (rest === undefined) return undefined
+  const { joinRest } = await import('./rest.ts')
+  return joinRest(replica, rest, () => !waiting.has(watching))
 }
 
 async function start(replica: TenantReplica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
@@ -70,7 +89,11 @@ async function waitFor(what: string, waiting: Set<string>, { basics }: TenantRep
 }
 
 /** Redis spares work alone: a process without it is ready, and tells it. */
-function readinessOf(waiting: ReadonlySet<string>, { access, kube, watches, policies }: TenantReplica): Readiness {
+function readinessOf(
+  waiting: ReadonlySet<string>,
+  { access, kube, watches, policies }: TenantReplica,
+  rest: Rest | undefined,
+): Readiness {
   const kubernetes = () => {
     const reason = kube.trouble()
     return reason && `${watching}: ${inFull(reason)}`
@@ -80,9 +103,14 @@ function readinessOf(waiting: ReadonlySet<string>, { access, kube, watches, poli
     return reason && `${redisName}: ${inFull(reason)}`
   }
   const refused = () => watches.group.troubles()
+  const identity = () => {
+    const reason = rest?.trouble()
+    return reason && `the identity provider: ${reason}`
+  }
   return {
     waitingFor: () =>
       [...waiting].map(what => (what === watching ? (kubernetes() ?? [watching, ...refused()].join(': ')) : what)),
-    troubles: () => [redis(), kubernetes(), policies.refusal, ...refused()].filter(each => each !== undefined),
+    troubles: () =>
+      [redis(), kubernetes(), policies.refusal, identity(), ...refused()].filter(each => each !== undefined),
   }
 }

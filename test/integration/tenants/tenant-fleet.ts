@@ -34,7 +34,8 @@ export class TenantFleet {
   #redis: Redis | undefined
   readonly #made = new Set<string>()
 
-  static async start(replicas = 2): Promise<TenantFleet> {
+  /** @param more beside the configuration that all fleets have; what it says of `tenants` is added */
+  static async start(replicas = 2, { tenants, ...more }: Partial<ConfigInput> = {}): Promise<TenantFleet> {
     const fleet = new TenantFleet()
     mkdirSync(fleet.stateDir, { recursive: true })
     await fleet.protect()
@@ -48,7 +49,8 @@ export class TenantFleet {
       kubernetes: { kubeconfig: await fleet.#accountKubeconfig(), namespace: ownNamespace },
       engine: { leaseTtlMs: 3_000 },
       logLevel: 'debug',
-      tenants: { policyIntervalSeconds: 1, unlimitedRequesters: ['admin'] },
+      tenants: { policyIntervalSeconds: 1, unlimitedRequesters: ['admin'], ...tenants },
+      ...more,
     }
     const configFile = join(fleet.stateDir, 'skylab.yaml')
     writeFileSync(configFile, stringify(config), { mode: 0o600 })

@@ -1,11 +1,10 @@
-/** The route of an operation's events (SQR-066, "GET …/labs/<username>/events"). */
+/** Answers with streams of events: how many there are, how they end, and what becomes of a reader that takes nothing. */
 import type { Context } from 'hono'
-import type { EventFeed } from '../../ops/labs/service.ts'
+import type { ApiError } from '../../base/errors.ts'
 import { PerUserLimit, TotalLimit } from '../bounds/held.ts'
-import type { ApiEnv, ApiParts } from '../request/env.ts'
-import { noLab } from '../request/errors.ts'
-import { Alarms } from '../sse/alarms.ts'
-import { EventPump, preamble, type StreamEnd } from '../sse/sse.ts'
+import type { ApiEnv, CommonParts } from '../request/env.ts'
+import { Alarms } from './alarms.ts'
+import { type EventFeed, EventPump, preamble, type StreamEnd } from './sse.ts'
 
 const streamHeaders = {
   'Content-Type': 'text/event-stream',
@@ -14,15 +13,24 @@ const streamHeaders = {
   'X-Accel-Buffering': 'no',
 }
 
-export class EventRoute {
-  readonly #parts: ApiParts
+/** The stream that a request asks for. */
+export interface Wanted {
+  /** By whom streams are counted. */
+  readonly username: string
+  /** `ended`: the client has all events; null: there is no such stream. */
+  open(signal: AbortSignal): Promise<EventFeed | 'ended' | null>
+  missing(): ApiError
+}
+
+export class EventStreams {
+  readonly #parts: Pick<CommonParts, 'metrics' | 'draining'>
   readonly #perUser: PerUserLimit
   readonly #total: TotalLimit
   readonly #open = new Set<EventPump>()
   readonly #silence: Alarms
   readonly #patience: Alarms
 
-  constructor(parts: ApiParts) {
+  constructor(parts: Pick<CommonParts, 'config' | 'clock' | 'metrics' | 'draining'>) {
     this.#parts = parts
     const { heartbeatSeconds, limits } = parts.config.api
     const { maxStreams, maxStreamsPerUser, writeTimeoutSeconds } = limits
@@ -35,21 +43,21 @@ export class EventRoute {
     })
   }
 
-  async answer(c: Context<ApiEnv>, username: string, lastEventId: string | undefined): Promise<Response> {
-    const feed = await this.#feed(c, username, lastEventId)
-    if (feed === null) throw noLab('this user has no events')
+  async answer(c: Context<ApiEnv>, wanted: Wanted): Promise<Response> {
+    const feed = await this.#feed(c, wanted)
+    if (feed === null) throw wanted.missing()
     if (feed === 'ended') return c.body(null, 204)
     if (c.req.method === 'HEAD') return c.body(null, 200, streamHeaders)
     // After an empty stream the client reconnects in a second, and the balancer chooses another replica.
     if (this.#parts.draining?.aborted) return c.body(preamble, 200, streamHeaders)
-    return c.body(this.#stream(c, username, feed), 200, streamHeaders)
+    return c.body(this.#stream(c, wanted.username, feed), 200, streamHeaders)
   }
 
   /** A client that has left gets an answer too, which nobody reads: its request is no failure. */
-  async #feed(c: Context<ApiEnv>, username: string, lastEventId: string | undefined) {
+  async #feed(c: Context<ApiEnv>, wanted: Wanted) {
     const { signal } = c.req.raw
     try {
-      return await this.#parts.labs.events(username, lastEventId, signal)
+      return await wanted.open(signal)
     } catch (error) {
       if (signal.aborted) return 'ended'
       throw error

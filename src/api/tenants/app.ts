@@ -1,0 +1,41 @@
+/** The API of tenants as a value. It has no page: the process makes roles. */
+import { OpenAPIHono } from '@hono/zod-openapi'
+import type { Tenants } from '../../sudo/service.ts'
+import { admission } from '../bounds/admit.ts'
+import { boundRequests } from '../bounds/in-flight.ts'
+import { limitDocuments } from '../bounds/rates.ts'
+import { addDocumentRoute } from '../document/document.ts'
+import type { ApiEnv, CommonParts } from '../request/env.ts'
+import { notFound, onError, onInvalid } from '../request/errors.ts'
+import { checkedPath, refuseBadHead } from '../request/head.ts'
+import { requestLog } from '../request/request-log.ts'
+import { requestOrigin } from '../request/request-origin.ts'
+import { auditSudo, type SudoAuditor } from './audit.ts'
+import { addTenantRoutes } from './handlers.ts'
+import { documentWords } from './words.ts'
+
+export const tenantsPrefix = '/tenants/v1'
+
+export interface TenantsApiParts extends CommonParts {
+  readonly tenants: Tenants
+  readonly auditor: SudoAuditor
+}
+
+export function createTenantsApi(given: TenantsApiParts): OpenAPIHono<ApiEnv> {
+  const { config } = given
+  const parts = { ...given, config: { ...config, api: { ...config.api, prefix: tenantsPrefix } } }
+  const app = new OpenAPIHono<ApiEnv>({ defaultHook: onInvalid, getPath: checkedPath })
+  app.onError(onError)
+  app.notFound(notFound)
+  app.use(requestOrigin(parts))
+  app.use(requestLog(parts))
+  app.use(auditSudo(parts, parts.auditor))
+  app.use(refuseBadHead)
+  const bounded = boundRequests(config.api.limits.maxRequests)
+  app.use(tenantsPrefix, bounded)
+  app.use(`${tenantsPrefix}/*`, bounded)
+  // No LNamespace has a dot in its name, so the document has a path of its own. It stands before those with names.
+  addDocumentRoute(app, parts, limitDocuments({ ...parts, rates: config.api.rates }), documentWords)
+  addTenantRoutes(app, parts, admission(parts))
+  return app
+}

@@ -1,0 +1,82 @@
+/** The routes of tenants. */
+import type { OpenAPIHono } from '@hono/zod-openapi'
+import { createMiddleware } from 'hono/factory'
+import { ApiError } from '../../base/errors.ts'
+import { isOfPage } from '../../identity/pages.ts'
+import { noGrant, noTenant } from '../../sudo/sudo.ts'
+import type { Admission } from '../bounds/admit.ts'
+import { readJson } from '../bounds/body.ts'
+import type { ApiEnv } from '../request/env.ts'
+import { methodNotAllowed } from '../request/errors.ts'
+import { EventStreams } from '../sse/streams.ts'
+import type { TenantsApiParts } from './app.ts'
+import { sudoDraft } from './audit.ts'
+import { tenantRoutes } from './routes.ts'
+
+export function addTenantRoutes(app: OpenAPIHono<ApiEnv>, parts: TenantsApiParts, { asUser, rates }: Admission): void {
+  const { config, tenants, metrics } = parts
+  const { prefix, limits } = config.api
+  const routes = tenantRoutes(config)
+  const asBearer: [typeof bearerAlone, typeof asUser] = [bearerAlone, asUser]
+
+  app.openapi({ ...routes.list, middleware: asBearer }, c => c.json([...tenants.list(c.get('caller'))] as never, 200))
+
+  app.openapi({ ...routes.detail, middleware: asBearer }, c => {
+    const found = tenants.find(c.req.valid('param').name, c.get('caller'))
+    if (!found) throw noTenant()
+    return c.json(found as never, 200)
+  })
+
+  const charged = createMiddleware<ApiEnv>(function charged(c, next) {
+    // `asUser` counts a POST as a read.
+    rates.take('change', c.get('caller'))
+    return next()
+  })
+  const body = readJson(limits, metrics)
+  app.openapi({ ...routes.grant, middleware: [...asBearer, charged, body] as const }, async c => {
+    const wish = c.req.valid('json')
+    const draft = sudoDraft(c)
+    draft?.asked(wish)
+    const grant = await tenants.grant(c.req.valid('param').name, c.get('caller'), wish, c.req.raw.signal)
+    draft?.granted(grant)
+    return c.json(grant, 202)
+  })
+
+  app.openapi({ ...routes.end, middleware: asBearer }, async c => {
+    if (!(await tenants.end(c.req.valid('param').name, c.get('caller'), c.req.raw.signal))) throw noGrant()
+    return c.body(null, 202)
+  })
+
+  const streams = new EventStreams(parts)
+  app.openapi({ ...routes.events, middleware: asBearer }, c => {
+    const { name } = c.req.valid('param')
+    const caller = c.get('caller')
+    const found = tenants.find(name, caller)
+    const lastEventId = c.req.valid('header')['last-event-id']
+    // Who is gone with the LNamespace may read that it is.
+    if (found && found.roles.length === 0) throw noRole()
+    return streams.answer(c, {
+      username: caller.username,
+      open: signal => tenants.events(name, lastEventId, signal),
+      missing: noTenant,
+    })
+  })
+
+  app.all(prefix, methodNotAllowed(['GET', 'HEAD']))
+  app.all(`${prefix}/:name`, methodNotAllowed(['GET', 'HEAD']))
+  app.all(`${prefix}/:name/sudo`, methodNotAllowed(['POST', 'DELETE']))
+  app.all(`${prefix}/:name/events`, methodNotAllowed(['GET', 'HEAD']))
+}
+
+/** The controller makes roles, so no page may speak to it in the name of whoever looks at it, whatever the ingress lets pass. */
+const bearerAlone = createMiddleware<ApiEnv>(function bearerAlone(c, next) {
+  const { headers } = c.req.raw
+  if (headers.has('cookie')) throw refused('these routes take bearer tokens alone, and no cookies', 'cookie')
+  if (isOfPage(headers)) throw refused('these routes take no requests of pages in a browser', 'origin')
+  return next()
+})
+
+const refused = (msg: string, header: string): ApiError =>
+  new ApiError(403, { msg, type: 'forbidden', loc: ['header', header] })
+
+const noRole = (): ApiError => new ApiError(403, { msg: 'you have no role in this LNamespace', type: 'forbidden' })
