@@ -22,6 +22,7 @@ import { createProgress, type Progress } from './process/progress.ts'
 import { openRun } from './run/run.ts'
 import type { Tools } from './setup/setup.ts'
 import { type Stack, setupStack, startStack } from './stack/stack.ts'
+import { demoOfTenants } from './tenants/demo.ts'
 
 interface Context {
   readonly options: DemoOptions
@@ -113,7 +114,8 @@ function remove(context: Context): Promise<number> {
   return removeLab(demo, stack.redis.url, options)
 }
 
-const demoFor = ({ inCluster, hub }: DemoOptions) => (inCluster ? demoInCluster : hub ? demoWithHub : demo)
+const demoFor = ({ inCluster, hub, tenants }: DemoOptions) =>
+  inCluster ? demoInCluster : hub ? demoWithHub : tenants ? demoOfTenants : demo
 
 await runCommand({
   usage,

@@ -52,11 +52,11 @@ interface Parts {
 }
 
 async function startParts(options: ClusterOptions, stateDir: string, hasNode: boolean): Promise<Parts> {
-  const { tools, signal, audit, names } = options
+  const { tools, signal, audit, names, people } = options
   const runtime = hasNode ? await startRuntime(stateDir, tools, signal) : null
   const address = hasNode ? nodeIp : '127.0.0.1'
   const [plane] = await together(
-    startControlPlane({ stateDir, tools, address, reachableByPods: hasNode, audit, signal }),
+    startControlPlane({ stateDir, tools, address, reachableByPods: hasNode, audit, people, signal }),
     runtime?.ready,
   )
   const { client, credentials } = plane

@@ -40,6 +40,8 @@ export interface ClusterChoice {
   audit: boolean
   /** Whether pods of the real node use the cluster's DNS. In the box only; default false, since the caller must serve it. */
   names?: boolean | undefined
+  /** Tokens of people without any role, by their names. In the box only. */
+  people?: Readonly<Record<string, string>> | undefined
 }
 
 export interface ClusterOptions extends ClusterChoice {

@@ -13,6 +13,7 @@ describe('parseOptions', () => {
       lab: true,
       inCluster: false,
       hub: null,
+      tenants: false,
       rollout: 0,
       cluster: { kubeconfig: undefined, context: undefined, realNode: 'auto', kwok: 1 },
     })
@@ -29,6 +30,7 @@ describe('parseOptions', () => {
       lab: true,
       inCluster: false,
       hub: null,
+      tenants: false,
       rollout: 0,
       cluster: { kubeconfig: 'f', context: 'c', realNode: 'never', kwok: 7 },
     })
@@ -74,6 +76,21 @@ describe('--hub', () => {
     ['--hub --kwok 2', /--kwok: not with --hub/],
     ['--hub --kubeconfig f', /--kubeconfig: not with --hub/],
     ['--hub --in-cluster', /--hub: not with --in-cluster/],
+  ])('refuses %s', (line, words) => {
+    expect(() => parseOptions(line.split(' '))).toThrow(words)
+  })
+})
+
+describe('--tenants', () => {
+  it('goes alone, or with --in-cluster', () => {
+    expect(parseOptions(['--tenants', '--once'])).toMatchObject({ tenants: true, once: true, inCluster: false })
+    expect(parseOptions(['--tenants', '--in-cluster'])).toMatchObject({ tenants: true, inCluster: true })
+  })
+
+  it.each([
+    ['--tenants --hub', /--tenants: not with --hub/],
+    ['--tenants --kwok 2', /--kwok: not with --tenants/],
+    ['--tenants --kubeconfig f', /--kubeconfig: not with --tenants/],
   ])('refuses %s', (line, words) => {
     expect(() => parseOptions(line.split(' '))).toThrow(words)
   })

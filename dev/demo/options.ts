@@ -15,6 +15,7 @@ export const usage = `usage: npm run demo -- [OPTIONS]
   --kwok N            send labs to N nodes of KWOK, which only pretend to run them; no image is built
   --in-cluster        build the image, and run replicas, Redis and names as pods of the cluster (needs a real node)
   --hub               a JupyterHub before it, to log in to with a browser (needs a real node)
+  --tenants           people make namespaces and become root of them; with --in-cluster: install tenants too
   --hub-version N     its major version, 5 or 6 (default 6)
   --rollout N         with --in-cluster and --once: replace all replicas while N labs are created on KWOK
   --kubeconfig FILE   use this cluster instead of one in a box
@@ -32,6 +33,8 @@ export interface DemoOptions {
   readonly inCluster: boolean
   /** The version of JupyterHub in front of it; null for none. */
   readonly hub: HubVersion | null
+  /** Whether people make namespaces, instead of labs; in the cluster, beside labs. */
+  readonly tenants: boolean
   /** Number of labs created while all replicas are replaced; 0 for no rollout. */
   readonly rollout: number
   /** The cluster. With a real node it gets one node of KWOK too, for machines that cannot have a real one. */
@@ -52,6 +55,7 @@ export function parseOptions(args: readonly string[]): DemoOptions {
     lab: !values['no-lab'],
     inCluster: values['in-cluster'],
     hub: values.hub ? hubVersion(values['hub-version'] ?? '6') : null,
+    tenants: values.tenants,
     rollout: values.rollout === undefined ? 0 : count('rollout', values.rollout),
     cluster: {
       kubeconfig: values.kubeconfig,
@@ -68,7 +72,7 @@ function parse(args: readonly string[]) {
   const text = { type: 'string' } as const
   const options = {
     ...{ once: flag, json: flag, 'keep-lab': flag, 'no-lab': flag, 'in-cluster': flag, rollout: text },
-    ...{ hub: flag, 'hub-version': text },
+    ...{ hub: flag, 'hub-version': text, tenants: flag },
     ...{ replicas: number, users: number, kwok: text, kubeconfig: text, context: text },
   }
   try {
@@ -84,8 +88,9 @@ function refuseMixtures(values: ReturnType<typeof parse>): void {
     throw new UsageError('--rollout: only with --in-cluster and --once')
   }
   if (values['hub-version'] !== undefined && !values.hub) throw new UsageError('--hub-version: only with --hub')
-  const place = values.hub ? '--hub' : '--in-cluster'
-  if (!values.hub && !values['in-cluster']) return
+  if (values.hub && values.tenants) throw new UsageError('--tenants: not with --hub')
+  const place = values.hub ? '--hub' : values['in-cluster'] ? '--in-cluster' : '--tenants'
+  if (!values.hub && !values['in-cluster'] && !values.tenants) return
   if (values.hub && values['in-cluster']) throw new UsageError('--hub: not with --in-cluster')
   for (const name of ['kubeconfig', 'context', 'kwok'] as const) {
     if (values[name] !== undefined) throw new UsageError(`--${name}: not with ${place}`)

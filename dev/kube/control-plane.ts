@@ -18,6 +18,8 @@ export interface ControlPlaneOptions {
   /** Whether the API server lists itself as an endpoint for pods. Loopback would be refused as one. */
   reachableByPods: boolean
   audit: boolean
+  /** Tokens of people, by their names. */
+  people?: Readonly<Record<string, string>> | undefined
   signal?: AbortSignal | undefined
 }
 
@@ -148,7 +150,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const url = `https://${address}:${port}`
   const [etcdUrl, credentials] = await together(
     startEtcd(options),
-    makeCredentials(stateDir, tools, { address, url }, signal),
+    makeCredentials(stateDir, tools, { address, url }, { people: options.people, signal }),
   )
   const client = new ApiClient(url, credentials.adminToken, credentials.ca)
   const auditLog = options.audit ? join(stateDir, 'log', 'audit.json') : null

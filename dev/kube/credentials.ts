@@ -95,12 +95,18 @@ async function makeCertificates(pki: string, openssl: string, apiAddress: string
   ])
 }
 
+export interface CredentialOptions {
+  /** Tokens of people without a group, by their names. */
+  people?: Readonly<Record<string, string>> | undefined
+  signal?: AbortSignal | undefined
+}
+
 /** Makes the authority, certificates, tokens and kubeconfigs of a cluster, under `pki` and `etc` of its folder. */
 export async function makeCredentials(
   stateDir: string,
   tools: Tools,
   api: { address: string; url: string },
-  signal?: AbortSignal,
+  { people = {}, signal }: CredentialOptions = {},
 ): Promise<Credentials> {
   const pki = join(stateDir, 'pki')
   mkdirSync(pki, { mode: 0o700 })
@@ -112,6 +118,7 @@ export async function makeCredentials(
     token: randomBytes(16).toString('hex'),
   }))
   const rows = tokens.map(({ token, user, group }) => `${token},${user},${user},"${group}"\n`)
+  for (const [name, token] of Object.entries(people)) rows.push(`${token},${name},${name}\n`)
   writeFileSync(join(pki, 'tokens.csv'), rows.join(''), { mode: 0o600 })
   const cluster = { server: api.url, 'certificate-authority-data': Buffer.from(ca).toString('base64') }
   const kubeconfig = (name: UserName) => join(stateDir, 'etc', `${name}.kubeconfig`)

@@ -31,7 +31,7 @@ const labels = new Set([
     'action',
     'condition',
   ],
-  ...['version', 'node'],
+  ...['version', 'node', 'run'],
 ])
 
 it('createMetrics follows the conventions of names, and has no label of users', () => {

@@ -28,7 +28,9 @@ function servedSeries(): Map<string, readonly string[]> {
     registry.getMetricsAsArray().flatMap(metric => {
       const labels = (metric as unknown as { labelNames: readonly string[] }).labelNames
       const suffixes = metric.constructor.name === 'Histogram' ? ['_bucket', '_sum', '_count'] : ['']
-      return suffixes.map(suffix => [`${metric.name}${suffix}`, labels] as const)
+      // Prometheus' own label of a bucket is its bound.
+      const labelsOf = (suffix: string) => (suffix === '_bucket' ? [...labels, 'le'] : labels)
+      return suffixes.map(suffix => [`${metric.name}${suffix}`, labelsOf(suffix)] as const)
     }),
   )
 }
