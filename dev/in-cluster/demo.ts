@@ -12,6 +12,7 @@ import { askFromInside, type InsideAnswer } from './inside.ts'
 import { complaints, type RolloutReport, rolloutUnderLoad } from './rollout.ts'
 import { type InCluster, type PlacedPod, type Prepared, placedPods, prepareInCluster, startInCluster } from './stack.ts'
 import { type StartTimes, startTimes } from './start-times.ts'
+import { type ShownTenant, showTenant } from './tenant.ts'
 
 /** A node of KWOK takes 110 pods. */
 const kwokNodes = (labs: number) => Math.ceil(labs / 100)
@@ -27,6 +28,8 @@ export interface InClusterReport {
   readonly inside: InsideAnswer
   readonly start: StartTimes
   readonly lab: DemoLab | null
+  /** An LNamespace that became Ready; null without `--tenants`. */
+  readonly tenant: ShownTenant | null
   readonly rollout: RolloutReport | null
   readonly seconds: {
     readonly setup: number
@@ -54,7 +57,15 @@ export async function demoInCluster(options: DemoOptions, signal: AbortSignal): 
   try {
     const users = Math.max(options.users, options.rollout + 3)
     const kwok = kwokNodes(options.rollout)
-    const stack = await startInCluster({ stateDir: run.stateDir, prepared, users, kwok, progress, signal })
+    const stack = await startInCluster({
+      stateDir: run.stateDir,
+      prepared,
+      users,
+      kwok,
+      tenants: options.tenants,
+      progress,
+      signal,
+    })
     const seconds = {
       setup: roundSeconds(preparedMs - begunMs),
       up: roundSeconds(systemClock.monotonicMs() - preparedMs),
@@ -81,13 +92,17 @@ async function show(
   const inside = await progress.part('a pod asks the Service by its name', () =>
     askFromInside(kubectl, images.controller, stack.authority),
   )
+  const tenant = options.tenants
+    ? await progress.part('an LNamespace, until it is Ready', () => showTenant(stack, signal))
+    : null
+  if (tenant) say(options, formatTenant(tenant))
   const spawned = options.lab ? await spawn(context) : null
   const { layout, ...figures } = prepared.image
   const report: InClusterReport = {
     url,
     kubeconfig: cluster.kubeconfig,
     users: Object.fromEntries(Object.entries(stack.users).map(([name, { token }]) => [name, { token }])),
-    ...{ image: figures, pods, inside, start, rollout: null },
+    ...{ image: figures, pods, inside, start, tenant, rollout: null },
     lab: spawned?.lab ?? null,
     seconds: { ...seconds, spawn: spawned?.seconds ?? null, delete: null },
   }
@@ -131,6 +146,9 @@ async function roll({ options, progress, stack, signal }: Context): Promise<Roll
   say(options, formatRollout(report))
   return report
 }
+
+const formatTenant = ({ name, columns, seconds }: ShownTenant) =>
+  `The LNamespace ${name} was Ready after ${seconds} s, and was deleted again:\n  ${columns}\n`
 
 function formatRollout(report: RolloutReport): string {
   const { labs, failedSpawns, requests, repeated, failedRequests, streamsResumed, seconds } = report

@@ -32,6 +32,7 @@ beforeEach(() => {
     labs: { docker: { repository: 'some/lab' }, recommendedTag: 'recommended' },
     users: makeUsers(3),
     certificates,
+    tenants: false,
   }
 })
 afterEach(() => rmSync(parent, { recursive: true }))
@@ -75,6 +76,28 @@ test("writeOverlay keeps the overlay's configuration except for the registry and
   await placeLabs(plan, 'kwok')
   expect(config().lab).toMatchObject({ nodeSelector: { type: 'kwok' } })
   expect(config().redis.passwordFile).toBe('/etc/skylab/secrets/redis.password')
+})
+
+test('writeOverlay adds tenants with a user of Redis of their own, before the components that patch their Deployment', async () => {
+  await writeOverlay({ ...plan, tenants: true })
+  const { components, configMapGenerator, secretGenerator } = parse(text('kustomization.yaml'))
+  expect(components.map((each: string) => each.split('/').at(-1))).toEqual(['tenants', 'api-tls', 'redis-tls', 'ca'])
+  expect(configMapGenerator).toContainEqual(expect.objectContaining({ files: ['skylab.yaml=tenants.yaml'] }))
+  const config = configSchema.parse(parse(text('tenants.yaml'), { version: '1.1' }))
+  expect(config).toMatchObject({ run: ['tenants'], redis: { keyPrefix: 'skylab-tenants' } })
+  const { files } = secretGenerator.find(({ name }: { name: string }) => name === 'skylab-redis')
+  expect(files).toContain('tenants-password')
+  expect(text('tenants-password')).not.toBe(text('password'))
+  expect(text('users.acl')).toContain(
+    `\nuser skylab-tenants reset on >${text('tenants-password')} ~{skylab-tenants}:* `,
+  )
+})
+
+test('writeOverlay leaves tenants out when nobody asks for them', async () => {
+  await writeOverlay(plan)
+  expect(text('kustomization.yaml')).not.toContain('components/tenants')
+  expect(text('users.acl')).not.toContain('skylab-tenants')
+  expect(existsSync(join(plan.folder, 'tenants.yaml'))).toBe(false)
 })
 
 test('makeCertificates puts names and addresses of the Services into certificates of one authority', async () => {

@@ -47,6 +47,8 @@ export interface InClusterOptions {
   readonly users: number
   /** Number of nodes of KWOK beside the real one. */
   readonly kwok: number
+  /** Whether the component tenants is installed too. */
+  readonly tenants: boolean
   readonly progress: Progress
   readonly signal?: AbortSignal | undefined
 }
@@ -84,6 +86,7 @@ export async function startInCluster(options: InClusterOptions): Promise<InClust
     await cluster.apply(await kustomize(tools.program('kubectl'), folder, signal))
     await rolledOut(kubectl, 'statefulset/skylab-redis')
     await rolledOut(kubectl, 'deployment/skylab')
+    if (plan.tenants) await rolledOut(kubectl, 'deployment/skylab-tenants')
   }
   await progress.part('overlay demo, until its replicas are ready', async () => {
     await provideVolume(cluster, stateDir)
@@ -99,7 +102,7 @@ export async function startInCluster(options: InClusterOptions): Promise<InClust
 }
 
 async function planOverlay(options: InClusterOptions, cluster: Cluster, users: DemoUsers): Promise<OverlayPlan> {
-  const { stateDir, prepared, progress, signal } = options
+  const { stateDir, prepared, tenants, progress, signal } = options
   const { tools, image } = prepared
   const [certificates, registry, images, labs] = await Promise.all([
     makeCertificates(join(stateDir, 'certificates')),
@@ -114,7 +117,15 @@ async function planOverlay(options: InClusterOptions, cluster: Cluster, users: D
     provideImage({ cluster, labsOnKwok: false, stateDir, progress, signal }),
   ])
   const { docker, recommendedTag } = labs
-  return { folder: join(stateDir, 'overlay'), images, registry, labs: { docker, recommendedTag }, users, certificates }
+  return {
+    folder: join(stateDir, 'overlay'),
+    images,
+    registry,
+    labs: { docker, recommendedTag },
+    users,
+    certificates,
+    tenants,
+  }
 }
 
 /** Starts the cluster's DNS with this image of CoreDNS. */

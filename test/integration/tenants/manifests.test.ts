@@ -3,7 +3,9 @@ import { mkdtempSync, realpathSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { parseAllDocuments, stringify } from 'yaml'
+import { makeCertificates, writeOverlay } from '../../../dev/in-cluster/overlay.ts'
 import { k8sFolder, kustomize } from '../../../dev/kube/kustomize.ts'
+import { makeUsers } from '../../../dev/stack/config.ts'
 import { rightsText } from '../../../src/cli/rights.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { crossProblems } from '../../../src/settings/checks.ts'
@@ -175,4 +177,32 @@ describe('the connections of the controller of tenants', () => {
       expect.objectContaining({ name: 'http', targetPort: 'http' }),
     ])
   })
+})
+
+test('the overlay of the demo in the cluster is accepted with tenants', async () => {
+  const folder = mkdtempSync(join(stateDir, 'in-cluster-'))
+  const reference = (name: string) => `127.0.0.1:5000/skylab/${name}@sha256:${'a'.repeat(64)}`
+  const authority = join(folder, 'authority')
+  writeFileSync(authority, 'PEM')
+  const overlay = await writeOverlay({
+    folder: join(folder, 'overlay'),
+    images: { controller: reference('controller'), redis: reference('redis'), coredns: reference('coredns') },
+    registry: { address: '10.244.0.1:5001', authority },
+    labs: { docker: { repository: 'some/lab' }, recommendedTag: 'recommended' },
+    users: makeUsers(3),
+    certificates: await makeCertificates(join(folder, 'pki')),
+    tenants: true,
+  })
+  const objects: Manifest[] = parseAllDocuments(await kustomize(kubectl, overlay.folder)).map(each => each.toJS())
+  expect(await tryOut(textOf(objects))).toContain('deployment.apps/skylab-tenants serverside-applied')
+  const container = containerOf(objects, 'skylab-tenants')
+  expect(container.image).toBe(reference('controller'))
+  expect(mountsOf(objects, 'skylab-tenants')).toEqual(
+    expect.arrayContaining(['/etc/skylab/redis-tls', '/etc/skylab/ca']),
+  )
+  const { volumes } = find(objects, 'Deployment', 'skylab-tenants').spec.template.spec
+  const names = volumes.map(
+    ({ configMap, projected }: Manifest) => configMap?.name ?? projected?.sources[0].secret.name,
+  )
+  expect(names).toContainEqual(expect.stringMatching(/^skylab-redis-[a-z0-9]{10}$/))
 })
