@@ -224,8 +224,45 @@ describe('loadSettings of run', () => {
   })
 })
 
+describe('loadSettings of REST of tenants', () => {
+  const rest = 'run: [tenants]\ntenants: {rest: {}}\n'
+
+  it('reads who may ask, and nothing of labs', async () => {
+    const { tokens, sealingKeys } = await load(`${minimal}${rest}sealing: {keyFiles: [missing.key]}\n`, {})
+    expect([tokens.map(({ username }) => username), sealingKeys]).toEqual([['ada'], []])
+  })
+
+  it('takes a source of identities, and for Gafaelfawr the secret of the ingress of users alone', async () => {
+    expect(await problemsOf(rest)).toEqual(['identity.static.file: is required by the provider static'])
+    const gafaelfawr = 'identity: {provider: gafaelfawr, gafaelfawr: {baseUrl: "https://x.org"'
+    expect(await problemsOf(`${gafaelfawr}}}\n${rest}`)).toEqual([
+      expect.stringMatching(/^identity.gafaelfawr.userSecretFiles: no secret/),
+    ])
+    await writeFile(join(folder, 'user.secret'), 'a-secret-of-the-ingress')
+    const { ingressSecrets } = await load(`${gafaelfawr}, userSecretFiles: [user.secret]}}\n${rest}`, {})
+    expect(ingressSecrets).toEqual({ user: ['a-secret-of-the-ingress'], admin: [] })
+  })
+
+  it('tells that every client can claim any name where no secret is needed', async () => {
+    const trusting =
+      'identity: {provider: gafaelfawr, gafaelfawr: {baseUrl: "https://x.org", trustWithoutSecret: true}}\n'
+    expect((await load(`${trusting}${rest}`, {})).warnings).toEqual([expect.stringContaining('can claim any name')])
+  })
+})
+
 describe('loadSettings of tenants', () => {
   it.each([
+    ['rest: {usernameTemplate: ann}', 'tenants.rest.usernameTemplate: does not contain {username} once'],
+    [
+      'rest: {usernameTemplate: "{username}{username}"}',
+      'tenants.rest.usernameTemplate: does not contain {username} once',
+    ],
+    [
+      'rest: {usernameTemplate: "system:{username}"}',
+      'tenants.rest.usernameTemplate: begins with system:, as names of the cluster itself',
+    ],
+    ['rest: {groupTemplate: "{username}"}', 'tenants.rest.groupTemplate: does not contain {group} once'],
+    ['rest: {page: true}', 'tenants.rest.page: unknown key'],
     ['labelPrefixes: [example.com]', 'tenants.labelPrefixes.0: not a prefix of labels, such as example.com/'],
     [
       'labelPrefixes: [pod-security.kubernetes.io/]',

@@ -7,7 +7,7 @@
  */
 import { type Clock, notNeeded } from '../base/clock.ts'
 import { type Connection, type Entry, listenMs } from './connection.ts'
-import { valueIn } from './records.ts'
+import { valueIn } from './fields.ts'
 import { parseRing, type Ring } from './rings.ts'
 
 /**

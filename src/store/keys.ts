@@ -34,7 +34,8 @@
  * | lock-of:NAME | string | yes | token of the replica that has a lock which custom resources share |
  *
  * Every other kind of subjects has the same keys, under names that begin with the kind: `KIND:NAME` is a record, `KIND-waiting`
- * a sorted set, `KIND-events:NAME` a stream, `KIND-nonce:NONCE` an op. So no kind meets the members of another.
+ * a sorted set, `KIND-events:NAME` a stream, `KIND-nonce:NONCE` an op. So no kind meets the members of another. A tenant has no
+ * operations: `tenant:NAME` is what its stream was told, and both expire a day after the last change.
  */
 import { labKind } from '../base/subject.ts'
 

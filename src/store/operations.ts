@@ -13,9 +13,10 @@ import {
   requireAcceptable,
 } from './acceptance.ts'
 import type { Connection, Entry } from './connection.ts'
+import { pairs } from './fields.ts'
 import type { Family, Keys } from './keys.ts'
 import { noteGraceMs } from './notes.ts'
-import { encodeEvents, type OperationRecord, pairs, parseEvent } from './records.ts'
+import { encodeEvents, type OperationRecord, parseEvent } from './records.ts'
 import type { SealingKeys } from './sealing.ts'
 import type { EventStream, StreamRead } from './streams.ts'
 

@@ -1,6 +1,7 @@
 /** Converts records between Redis' flat hashes of strings and types. */
 import type { LabEvent, LabStatus, LabView, OperationKind } from '../base/domain.ts'
 import { parseView } from '../labs/view.ts'
+import { pairs } from './fields.ts'
 
 /** The latest operation of a subject of any kind. Times are Redis' clock, in milliseconds. */
 export interface OperationRecord {
@@ -55,19 +56,6 @@ const blank: LabView = {
 /** Reads a stored view; an unreadable one becomes a blank view of that user. */
 export const readView = (json: string | undefined, username: string): LabView =>
   parseView(json) ?? { ...blank, username }
-
-/** One value of a flat list of pairs, without a map of all. */
-export function valueIn(flat: readonly string[], name: string): string | undefined {
-  for (let i = 0; i + 1 < flat.length; i += 2) if (flat[i] === name) return flat[i + 1]
-  return undefined
-}
-
-/** Reads a flat list of pairs as Redis returns it: [name, value, name, value, …]. */
-export function pairs(flat: readonly string[]): Map<string, string> {
-  const fields = new Map<string, string>()
-  for (let i = 0; i + 1 < flat.length; i += 2) fields.set(flat[i]!, flat[i + 1]!)
-  return fields
-}
 
 /** Reads the fields that records of all kinds have. */
 export function parseOperation(fields: ReadonlyMap<string, string>): OperationRecord {

@@ -12,7 +12,7 @@
  * | missed | the installation | rings may have been lost; never sent, but detected by each replica itself |
  */
 import { parseSubject, type Subject } from '../base/subject.ts'
-import { valueIn } from './records.ts'
+import { valueIn } from './fields.ts'
 
 /** The kinds of rings, and the subject of each. A new kind is added here and to the table above. */
 const whats = {

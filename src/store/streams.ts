@@ -3,7 +3,7 @@
  * readers of a replica, so a waiting client costs nothing.
  *
  * The id of an event is `<series>-<seq>`. A stream has one series after another (a lab has one for each operation, by its
- * op); within a series the numbers have no gaps.
+ * op); within a series the numbers have no gaps. A stream that never ends a series leads from one to the next.
  */
 import type { Clock } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
@@ -112,11 +112,13 @@ export class StreamReader {
     signal.addEventListener('abort', stop)
     try {
       let read: StreamRead<Event> | null = first
+      let { series } = first
       let seq = 0
       while (!signal.aborted) {
         if (read && !read.found) return yield [lost]
         if (read) {
           if (read.events.length > 0) yield read.events
+          series = read.series
           seq = read.lastSeq
           if (read.ended) return
         }
@@ -124,7 +126,7 @@ export class StreamReader {
         if (!read?.more) await pacer.wait(read ? Number.POSITIVE_INFINITY : retryMs)
         if (signal.aborted) return
         // Null if there is no answer now.
-        read = await readAt(reads, stream, { series: first.series, seq }, signal).catch(() => null)
+        read = await readAt(reads, stream, { series, seq }, signal).catch(() => null)
       }
     } finally {
       signal.removeEventListener('abort', stop)

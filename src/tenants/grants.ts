@@ -44,7 +44,7 @@ export function runningGrants(fact: Fact, { eligible }: TenantSpec, nowMs: numbe
 }
 
 /** Groups of users are seen at their request alone: the grant keeps the one by which they were eligible. */
-function isStillEligible({ user, declared }: Grant, eligible: readonly Subject[]): boolean {
+export function isStillEligible({ user, declared }: Grant, eligible: readonly Subject[]): boolean {
   const by = asObject(declared.as)
   return eligible.some(({ kind, name }) =>
     kind === 'User' ? name === user : kind === 'Group' && by.kind === kind && by.name === name,

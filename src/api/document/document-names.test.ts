@@ -1,7 +1,9 @@
 /** Names and texts of the document, which generators of clients and readers use. */
+
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { api } from '../../../test/kit/api/scripted-api.ts'
+import { tenantsDocument } from '../../../test/kit/api/tenants-api.ts'
 
 interface Schema {
   readonly description?: string
@@ -65,8 +67,8 @@ describe('the names in the document', () => {
     }
   })
 
-  it('list each type of error that a route can answer', () => {
-    const types = [...typesIn(document)]
+  it('list each type of error that a route of any API can answer', () => {
+    const types = [...typesIn(document), ...typesIn(tenantsDocument())]
     const known = schemas.ErrorType!.enum!
     const listed = types.map(([, type]) => type!).filter(type => known.includes(type))
     expect([...new Set(listed)].sort()).toEqual([...known])

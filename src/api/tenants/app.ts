@@ -1,25 +1,18 @@
 /** The API of tenants as a value. It has no page: the process makes roles. */
 import { OpenAPIHono } from '@hono/zod-openapi'
-import type { Tenants } from '../../sudo/service.ts'
 import { admission } from '../bounds/admit.ts'
 import { boundRequests } from '../bounds/in-flight.ts'
 import { limitDocuments } from '../bounds/rates.ts'
 import { addDocumentRoute } from '../document/document.ts'
-import type { ApiEnv, CommonParts } from '../request/env.ts'
+import type { ApiEnv } from '../request/env.ts'
 import { notFound, onError, onInvalid } from '../request/errors.ts'
 import { checkedPath, refuseBadHead } from '../request/head.ts'
 import { requestLog } from '../request/request-log.ts'
 import { requestOrigin } from '../request/request-origin.ts'
-import { auditSudo, type SudoAuditor } from './audit.ts'
+import { auditSudo } from './audit.ts'
 import { addTenantRoutes } from './handlers.ts'
+import { type TenantsApiParts, tenantsPrefix } from './parts.ts'
 import { documentWords } from './words.ts'
-
-export const tenantsPrefix = '/tenants/v1'
-
-export interface TenantsApiParts extends CommonParts {
-  readonly tenants: Tenants
-  readonly auditor: SudoAuditor
-}
 
 export function createTenantsApi(given: TenantsApiParts): OpenAPIHono<ApiEnv> {
   const { config } = given

@@ -9,8 +9,8 @@ import { readJson } from '../bounds/body.ts'
 import type { ApiEnv } from '../request/env.ts'
 import { methodNotAllowed } from '../request/errors.ts'
 import { EventStreams } from '../sse/streams.ts'
-import type { TenantsApiParts } from './app.ts'
 import { sudoDraft } from './audit.ts'
+import type { TenantsApiParts } from './parts.ts'
 import { tenantRoutes } from './routes.ts'
 
 export function addTenantRoutes(app: OpenAPIHono<ApiEnv>, parts: TenantsApiParts, { asUser, rates }: Admission): void {

@@ -26,7 +26,6 @@ export async function serveTenants(settings: Settings): Promise<void> {
   const rest = await restOf(replica, waiting)
   const readiness = readinessOf(waiting, replica, rest)
   const monitoring = await startMonitoringServer({ config, metrics, clock, log, readiness })
-  rest?.part.start?.()
   const server = await rest?.listen()
   const ports = { ...(server && { host: server.host, port: server.port }), monitoringPort: monitoring.port }
   log.info({ ...ports, waitingFor: [...waiting], uptimeMs: uptimeMs() }, 'listening')
@@ -53,7 +52,7 @@ export async function serveTenants(settings: Settings): Promise<void> {
   }
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void end(signal))
 
-  await start(replica, waiting, stopping.signal).catch(error => {
+  await start(replica, rest, waiting, stopping.signal).catch(error => {
     if (stopping.signal.aborted) return
     log.fatal({ err: error }, 'cannot start')
     process.exit(1)
@@ -68,11 +67,17 @@ async function restOf(replica: TenantReplica, waiting: ReadonlySet<string>): Pro
   return joinRest(replica, rest, () => !waiting.has(watching))
 }
 
-async function start(replica: TenantReplica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
+async function start(
+  replica: TenantReplica,
+  rest: Rest | undefined,
+  waiting: Set<string>,
+  signal: AbortSignal,
+): Promise<void> {
   const { basics, watches, policies, stages } = replica
   startParts(stages, 'first')
   await watches.group.whenReady(signal)
   waiting.delete(watching)
+  rest?.part.start?.()
   while (!policies.answered) await waitFor(policies.refusal ?? watching, waiting, replica, signal)
   startParts(stages, 'reached')
   // A rollout stops at a replica that could grant nothing. If the policies are missing later, it stays ready: it revokes.

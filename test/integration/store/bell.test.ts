@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { labOf } from '../../../src/base/subject.ts'
 import { Bell } from '../../../src/store/bell.ts'
-import { pairs } from '../../../src/store/records.ts'
+import { pairs } from '../../../src/store/fields.ts'
 import type { Ring } from '../../../src/store/rings.ts'
 import { useStore, view } from '../../kit/store/store.ts'
 

@@ -36,3 +36,44 @@ export async function callRest(
   const text = await response.text()
   return { status: response.status, body: text === '' ? undefined : JSON.parse(text), headers: response.headers }
 }
+
+export interface StreamedEvent {
+  readonly id: string | undefined
+  readonly event: string
+  // biome-ignore lint/suspicious/noExplicitAny: tests read what they expect
+  readonly data: any
+}
+
+/** Reads the events of a tenant until one of them is as wished. */
+export async function follow(
+  url: string,
+  name: string,
+  who: string,
+  isLast: (event: StreamedEvent) => boolean,
+  lastEventId?: string,
+): Promise<StreamedEvent[]> {
+  const leave = new AbortController()
+  const response = await fetch(`${url}/tenants/v1/${name}/events`, {
+    headers: { authorization: `Bearer ${who}-token`, ...(lastEventId && { 'last-event-id': lastEventId }) },
+    signal: AbortSignal.any([leave.signal, AbortSignal.timeout(20_000)]),
+  })
+  if (response.status !== 200) throw new Error(`events of ${name}: ${response.status} ${await response.text()}`)
+  const events: StreamedEvent[] = []
+  let text = ''
+  const decoder = new TextDecoder()
+  for await (const chunk of response.body!) {
+    text += decoder.decode(chunk as Uint8Array, { stream: true })
+    const blocks = text.split('\n\n')
+    text = blocks.pop()!
+    for (const block of blocks) {
+      const field = (of: string) => new RegExp(`^${of}: (.*)$`, 'm').exec(block)?.[1]
+      const [event, data] = [field('event'), field('data')]
+      if (event === undefined || data === undefined) continue
+      events.push({ id: field('id'), event, data: JSON.parse(data) })
+      if (!isLast(events.at(-1)!)) continue
+      leave.abort()
+      return events
+    }
+  }
+  return events
+}

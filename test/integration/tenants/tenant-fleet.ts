@@ -140,6 +140,14 @@ export class TenantFleet {
     return values.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
   }
 
+  /** The lines of the audit log of all replicas, in the order of their times. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests read what they expect
+  auditLines(): any[] {
+    const logs = this.replicas.map(({ name }) => readFileSync(join(this.stateDir, 'log', `${name}.log`), 'utf8'))
+    const lines = logs.flatMap(text => text.split('\n').filter(line => line.startsWith('{"log":"audit"')))
+    return lines.map(line => JSON.parse(line)).sort((a, b) => (a.time < b.time ? -1 : 1))
+  }
+
   /**
    * Applies the definition, the policies and the rights as they are in the files. An overlay has narrowed who may read the
    * cluster: other tests withdraw rights from their accounts.

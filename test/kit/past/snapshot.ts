@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { collectionPath } from '../../../src/kube/kinds.ts'
 import { labels } from '../../../src/kube/labels.ts'
-import { pairs } from '../../../src/store/records.ts'
+import { pairs } from '../../../src/store/fields.ts'
 import type { AdminKube } from '../cluster/kube.ts'
 import type { RedisEntry, StreamEntry } from './files.ts'
 

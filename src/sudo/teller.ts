@@ -1,0 +1,158 @@
+/**
+ * Tells Redis what becomes of tenants, for the streams of events. Every replica tells what it sees; the script adds each event
+ * once. Nothing waits for it: while Redis is silent, names are remembered, and what they are then is told afterwards.
+ */
+import { backoffMs } from '../base/backoff.ts'
+import type { Clock } from '../base/clock.ts'
+import { type Log, logUnexpected } from '../base/log.ts'
+import { Loop, type Rest } from '../base/loop.ts'
+import type { Change } from '../kube/picture.ts'
+import type { Fact } from '../reconcile/types.ts'
+import type { TenantStore, Told } from '../store/tenants.ts'
+import { tenantOfName, userOfName } from '../tenants/names.ts'
+import { nameOf } from '../tenants/spec.ts'
+import type { TenantWorld } from '../tenants/world.ts'
+import { type Ended, endedBetween, holdsOn, tellOf } from './telling.ts'
+
+export interface TellerOptions {
+  readonly world: TenantWorld
+  readonly store: Pick<TenantStore, 'tell'>
+  readonly clock: Clock
+  readonly log: Log
+  /** Called with the events that this replica was the first to tell. */
+  readonly onTold: (name: string, events: readonly Told[]) => void
+}
+
+/** Names gather for so long: an edit makes several changes. */
+const gatherMs = 50
+/** Calls of Redis at once. */
+const atOnce = 4
+/** Ends that wait for Redis; of further ones the cause is not told. */
+const mostEnded = 10_000
+const retry = { baseMs: 200, capMs: 10_000 }
+const never: Rest = { ms: 2 ** 31 - 1 }
+
+export class Teller {
+  readonly #options: TellerOptions
+  readonly #dirty = new Set<string>()
+  /** By name: what has left the status, and was not told. */
+  readonly #ended = new Map<string, { readonly uid: string; readonly list: Ended[] }>()
+  #endedCount = 0
+  readonly #loop: Loop
+
+  constructor(options: TellerOptions) {
+    const { clock, log, world } = options
+    this.#options = options
+    this.#loop = new Loop({
+      clock,
+      round: async signal => {
+        await clock.sleep(gatherMs, signal).catch(() => {})
+        await this.#round(signal)
+        return never
+      },
+      failed: (error, failures) => {
+        logUnexpected(log, error, 'events of tenants cannot be told')
+        const ms = backoffMs(failures, retry)
+        return { ms, deafMs: ms }
+      },
+    })
+    const { lnamespaces, clusterRoles, clusterRoleBindings } = world.sights
+    lnamespaces.on(change => this.#seen(change))
+    for (const sight of [clusterRoles, clusterRoleBindings]) sight.on(({ name }) => this.#seenRight(name))
+  }
+
+  /** Begins when the watches show the cluster. */
+  start(): void {
+    this.tellAll()
+    this.#loop.start()
+  }
+
+  stop(): Promise<void> {
+    return this.#loop.stop()
+  }
+
+  /** Redis may have lost what was told. */
+  tellAll(): void {
+    for (const fact of this.#options.world.sights.lnamespaces.values()) this.#dirty.add(nameOf(fact))
+    this.#loop.wake()
+  }
+
+  #seen(change: Change<Fact>): void {
+    const { name, value } = change
+    if (change.type === 'gone') this.#forget(name)
+    else if (change.previous) this.#remember(change.previous, value)
+    this.#mark(name)
+  }
+
+  #remember(before: Fact, now: Fact): void {
+    const { world, clock } = this.#options
+    const ended = endedBetween(before, now, world.settings, clock.wallMs())
+    if (ended.length === 0 || this.#endedCount >= mostEnded) return
+    const name = nameOf(now)
+    const known = this.#ended.get(name)
+    if (known && known.uid !== now.uid) this.#forget(name)
+    const list = this.#ended.get(name)?.list ?? []
+    list.push(...ended)
+    this.#ended.set(name, { uid: now.uid, list })
+    this.#endedCount += ended.length
+  }
+
+  #seenRight(object: string): void {
+    const tenant = tenantOfName(object)
+    const user = userOfName(object)
+    if (tenant !== undefined) this.#mark(tenant)
+    if (user !== undefined) for (const fact of this.#options.world.bySudoer(user)) this.#mark(nameOf(fact))
+  }
+
+  #mark(name: string): void {
+    this.#dirty.add(name)
+    this.#loop.wake()
+  }
+
+  /** @throws what the first of them throws; all that was not told stays */
+  async #round(signal: AbortSignal): Promise<void> {
+    const names = [...this.#dirty]
+    this.#dirty.clear()
+    const tellRest = async () => {
+      for (let name = names.pop(); name !== undefined; name = names.pop()) {
+        try {
+          if (!signal.aborted) await this.#tell(name)
+        } catch (error) {
+          for (const left of [name, ...names.splice(0)]) this.#dirty.add(left)
+          throw error
+        }
+      }
+    }
+    const results = await Promise.allSettled(Array.from({ length: atOnce }, tellRest))
+    const failed = results.find(result => result.status === 'rejected')
+    if (failed) throw failed.reason
+  }
+
+  async #tell(name: string): Promise<void> {
+    const { world, store, clock, onTold } = this.#options
+    const fact = world.sights.lnamespaces.get(name)
+    if (!fact) return
+    const known = this.#ended.get(name)
+    const ended = known && known.uid === fact.uid ? [...known.list] : []
+    const nowMs = clock.wallMs()
+    // The change of its binding marks the name again.
+    const held = new Set(ended.filter(({ grant }) => holdsOn(grant, fact, world, nowMs)))
+    const events = await store.tell(tellOf(fact, ended, world, nowMs))
+    this.#drop(name, new Set(ended).difference(held))
+    if (events.length > 0) onTold(name, events)
+  }
+
+  #drop(name: string, told: ReadonlySet<Ended>): void {
+    const known = this.#ended.get(name)
+    if (!known || told.size === 0) return
+    const list = known.list.filter(each => !told.has(each))
+    this.#endedCount -= known.list.length - list.length
+    if (list.length === 0) this.#ended.delete(name)
+    else this.#ended.set(name, { uid: known.uid, list })
+  }
+
+  #forget(name: string): void {
+    this.#endedCount -= this.#ended.get(name)?.list.length ?? 0
+    this.#ended.delete(name)
+  }
+}
