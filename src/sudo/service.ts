@@ -17,9 +17,9 @@ export interface Tenants {
   /** Undefined without one. Throws as `list`. */
   find(name: string, caller: Identity): TenantDetail | undefined
   /** As `Sudo.grant`. */
-  grant(name: string, caller: Identity, wish: SudoWish, signal: AbortSignal): Promise<GrantView>
+  grant(name: string, caller: Identity, wish: SudoWish): Promise<GrantView>
   /** As `Sudo.end`. */
-  end(name: string, caller: Identity, signal: AbortSignal): Promise<boolean>
+  end(name: string, caller: Identity): Promise<boolean>
   /**
    * The events of an LNamespace after one of them, else of its current generation; they go on until it is gone.
    * @returns null without it; 'ended' if it is gone and the client named an event
@@ -64,16 +64,16 @@ export class TenantService implements Tenants {
     return fact && detailOf(fact, this.#somebody(caller), world, clock.wallMs())
   }
 
-  async grant(name: string, caller: Identity, wish: SudoWish, signal: AbortSignal): Promise<GrantView> {
+  async grant(name: string, caller: Identity, wish: SudoWish): Promise<GrantView> {
     this.#requireSync()
     const { world, sudo } = this.#options
-    const { grant, of } = await sudo.grant(name, caller, wish, signal)
+    const { grant, of } = await sudo.grant(name, caller, wish)
     return grantView(grant, of, world)
   }
 
-  async end(name: string, caller: Identity, signal: AbortSignal): Promise<boolean> {
+  async end(name: string, caller: Identity): Promise<boolean> {
     this.#requireSync()
-    return this.#options.sudo.end(name, caller, signal)
+    return this.#options.sudo.end(name, caller)
   }
 
   events(name: string, lastEventId: string | undefined, signal: AbortSignal) {

@@ -16,7 +16,6 @@ afterEach(() => tenants.stop())
 const rest = { usernameTemplate: 'idp:{username}', groupTemplate: 'idp:{group}' }
 const spec = { sudo: { eligible: [user('idp:ann'), group('idp:oncall')], maxSeconds: 600 } }
 const wish = { ttlSeconds: 60, reason: 'the queue is stuck' }
-const { signal } = new AbortController()
 
 const caller = (username: string, ...groups: string[]): Identity => ({
   ...{ username, token: '', scopes: [] },
@@ -45,7 +44,7 @@ describe('Sudo', () => {
   test('stores a grant with the entry that permits it, and its right follows and ends', async () => {
     const { sudo } = replica()
     await tenants.made('a', spec)
-    const { grant } = await sudo.grant('a', oda, wish, signal)
+    const { grant } = await sudo.grant('a', oda, wish)
     expect(grant).toMatchObject({ user: 'idp:oda', untilMs: tenants.clock.wallMs() + 60_000, reason: wish.reason })
     expect(stored()).toEqual([expect.objectContaining({ id: grant.id, as: group('idp:oncall') })])
     await tenants.pass()
@@ -57,9 +56,9 @@ describe('Sudo', () => {
   test('puts a further grant in the place of the first when somebody asks again', async () => {
     const { sudo } = replica()
     await tenants.made('a', spec)
-    await sudo.grant('a', ann, wish, signal)
-    await sudo.grant('a', oda, wish, signal)
-    const { grant } = await sudo.grant('a', ann, { ...wish, ttlSeconds: 5 }, signal)
+    await sudo.grant('a', ann, wish)
+    await sudo.grant('a', oda, wish)
+    const { grant } = await sudo.grant('a', ann, { ...wish, ttlSeconds: 5 })
     expect(stored()?.map(({ id, user }) => ({ id, user }))).toEqual([
       { id: expect.any(String), user: 'idp:oda' },
       { id: grant.id, user: 'idp:ann' },
@@ -75,7 +74,7 @@ describe('Sudo', () => {
   ])('refuses %s', async (_, who, what, status, type) => {
     const { sudo } = replica()
     await tenants.made('a', spec)
-    await expect(sudo.grant('a', who, what, signal)).rejects.toMatchObject({ status, detail: [{ type }] })
+    await expect(sudo.grant('a', who, what)).rejects.toMatchObject({ status, detail: [{ type }] })
     expect([stored(), tenants.written()]).toEqual([undefined, []])
   })
 
@@ -83,31 +82,31 @@ describe('Sudo', () => {
     const { sudo } = replica({})
     await tenants.made('a', spec)
     const off = { status: 404, detail: [{ type: 'sudo_off' }] }
-    await expect(sudo.grant('a', ann, wish, signal)).rejects.toMatchObject(off)
-    await expect(sudo.end('a', ann, signal)).rejects.toMatchObject(off)
+    await expect(sudo.grant('a', ann, wish)).rejects.toMatchObject(off)
+    await expect(sudo.end('a', ann)).rejects.toMatchObject(off)
   })
 
   test('never grants to a name of the cluster itself', async () => {
     const { sudo } = replica({ usernameTemplate: '{username}' })
     await tenants.made('a', { sudo: { eligible: [group('idp:oncall')] } })
     const forbidden = { status: 403, detail: [{ type: 'forbidden' }] }
-    await expect(sudo.grant('a', caller('system:admin'), wish, signal)).rejects.toMatchObject(forbidden)
+    await expect(sudo.grant('a', caller('system:admin'), wish)).rejects.toMatchObject(forbidden)
   })
 
   test('does not count an account of a namespace as eligible', async () => {
     const { sudo } = replica({ usernameTemplate: '{username}' })
     await tenants.made('a', { sudo: { eligible: [{ kind: 'ServiceAccount', namespace: 'x', name: 'ann' }] } })
-    await expect(sudo.grant('a', ann, wish, signal)).rejects.toMatchObject({ status: 403 })
+    await expect(sudo.grant('a', ann, wish)).rejects.toMatchObject({ status: 403 })
   })
 
   test('refuses to grant while policies are missing, and still ends', async () => {
     const { sudo } = replica()
     await tenants.made('a', spec)
-    await sudo.grant('a', ann, wish, signal)
+    await sudo.grant('a', ann, wish)
     await tenants.pass()
     tenants.guard('the policies are missing')
-    await expect(sudo.grant('a', oda, wish, signal)).rejects.toMatchObject({ status: 503 })
-    expect(await sudo.end('a', ann, signal)).toBe(true)
+    await expect(sudo.grant('a', oda, wish)).rejects.toMatchObject({ status: 503 })
+    expect(await sudo.end('a', ann)).toBe(true)
     await tenants.pass()
     expect(bound()).toBeUndefined()
   })
@@ -116,9 +115,9 @@ describe('Sudo', () => {
     const { sudo } = replica()
     tenants.declare('kube-x', { spec })
     await tenants.pass()
-    await expect(sudo.grant('kube-x', ann, wish, signal)).rejects.toMatchObject({ status: 409 })
-    await expect(sudo.grant('none', ann, wish, signal)).rejects.toMatchObject({ status: 404 })
-    await expect(sudo.end('none', ann, signal)).rejects.toMatchObject({ status: 404 })
+    await expect(sudo.grant('kube-x', ann, wish)).rejects.toMatchObject({ status: 409 })
+    await expect(sudo.grant('none', ann, wish)).rejects.toMatchObject({ status: 404 })
+    await expect(sudo.end('none', ann)).rejects.toMatchObject({ status: 404 })
   })
 
   test('refuses one more than a tenant can have', async () => {
@@ -129,18 +128,18 @@ describe('Sudo', () => {
     }))
     tenants.declare('a', { spec, status: { grants } })
     await tenants.pass()
-    await expect(sudo.grant('a', ann, wish, signal)).rejects.toMatchObject({ status: 429 })
-    expect(await sudo.grant('a', caller('p7', 'oncall'), wish, signal)).toBeDefined()
+    await expect(sudo.grant('a', ann, wish)).rejects.toMatchObject({ status: 429 })
+    expect(await sudo.grant('a', caller('p7', 'oncall'), wish)).toBeDefined()
   })
 
   test('ends only what the caller has', async () => {
     const { sudo } = replica()
     await tenants.made('a', spec)
-    await sudo.grant('a', ann, wish, signal)
-    await sudo.grant('a', oda, wish, signal)
-    expect(await sudo.end('a', caller('eve'), signal)).toBe(false)
-    expect(await sudo.end('a', ann, signal)).toBe(true)
-    expect(await sudo.end('a', ann, signal)).toBe(false)
+    await sudo.grant('a', ann, wish)
+    await sudo.grant('a', oda, wish)
+    expect(await sudo.end('a', caller('eve'))).toBe(false)
+    expect(await sudo.end('a', ann)).toBe(true)
+    expect(await sudo.end('a', ann)).toBe(false)
     await tenants.pass()
     expect(bound()).toEqual(['idp:oda'])
   })
@@ -150,7 +149,7 @@ describe('Sudo', () => {
     await tenants.made('a', spec)
     tenants.api.stall(world.sights.lnamespaces as never)
     tenants.declare('a', { spec: { sudo: { eligible: [user('idp:max')] } } })
-    await expect(sudo.grant('a', ann, wish, signal)).rejects.toMatchObject({ status: 403 })
+    await expect(sudo.grant('a', ann, wish)).rejects.toMatchObject({ status: 403 })
     expect(stored()).toBeUndefined()
   })
 
@@ -160,7 +159,7 @@ describe('Sudo', () => {
     tenants.api.stall(world.sights.lnamespaces as never)
     tenants.drop('a')
     tenants.declare('a', { spec: {} })
-    await expect(sudo.grant('a', ann, wish, signal)).rejects.toMatchObject({ status: 403 })
+    await expect(sudo.grant('a', ann, wish)).rejects.toMatchObject({ status: 403 })
     expect(stored()).toBeUndefined()
   })
 
@@ -177,7 +176,7 @@ describe('Sudo', () => {
       },
     }
     const twice = new Sudo({ ...{ world, kube: lossy, rest, clock: tenants.clock }, onWritten: () => {} })
-    const { grant } = await twice.grant('a', ann, wish, signal)
+    const { grant } = await twice.grant('a', ann, wish)
     expect(stored()?.map(({ id }) => id)).toEqual([grant.id])
   })
 
@@ -187,7 +186,7 @@ describe('Sudo', () => {
     tenants.api.onWrite = verb => {
       if (verb === 'status') tenants.declare('a', { spec })
     }
-    await expect(sudo.grant('a', ann, wish, signal)).rejects.toMatchObject({ status: 503 })
+    await expect(sudo.grant('a', ann, wish)).rejects.toMatchObject({ status: 503 })
   })
 
   test('says that nothing is known when the API server does not answer', async () => {
@@ -196,7 +195,7 @@ describe('Sudo', () => {
     tenants.api.onWrite = () => {
       throw new RetryLater('the API server does not answer')
     }
-    await expect(sudo.grant('a', ann, wish, signal)).rejects.toBeInstanceOf(RetryLater)
+    await expect(sudo.grant('a', ann, wish)).rejects.toBeInstanceOf(RetryLater)
   })
 })
 
@@ -207,7 +206,7 @@ test('a report of a turn keeps a grant that was stored between its look and its 
   tenants.api.onWrite = async (verb, _, body) => {
     // The report of the next edit, which knows of no grant.
     if (verb !== 'status' || granting || JSON.stringify(body).includes('grants')) return
-    granting = sudo.grant('a', ann, wish, signal)
+    granting = sudo.grant('a', ann, wish)
     await granting
   }
   tenants.declare('a', { spec: { ...spec, users: [user('eve')] } })
@@ -220,8 +219,8 @@ test('a report of a turn keeps a grant that was stored between its look and its 
 test('a grant ends when the group by which it was given is eligible no more, and the user is not', async () => {
   const { sudo } = replica()
   await tenants.made('a', spec)
-  await sudo.grant('a', oda, wish, signal)
-  await sudo.grant('a', ann, wish, signal)
+  await sudo.grant('a', oda, wish)
+  await sudo.grant('a', ann, wish)
   await tenants.pass()
   tenants.declare('a', { spec: { sudo: { eligible: [user('idp:ann'), group('idp:others')] } } })
   await tenants.pass(200)

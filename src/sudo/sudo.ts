@@ -1,7 +1,8 @@
 /**
  * Sudo with an end, as people ask for it. A grant is one patch of the status, bound to UID and version of the LNamespace by
  * which it was judged: whoever edits the LNamespace meanwhile makes the patch fail, and all is judged again. The reconciler
- * makes rights of it, so nothing is half done when this replica dies. Redis has no part in it.
+ * makes rights of it, so nothing is half done when this replica dies. Redis has no part in it. A client that leaves cancels
+ * nothing: its end of sudo is an end.
  */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
@@ -54,12 +55,12 @@ export class Sudo {
    * @throws {ApiError} 403, 404, 409, 422, 429, 503; also {RetryLater} when the API server does not answer: the grant may be
    *   stored then, and the next request takes its place
    */
-  async grant(name: string, caller: Identity, { ttlSeconds, reason }: SudoWish, signal: AbortSignal): Promise<Granted> {
+  async grant(name: string, caller: Identity, { ttlSeconds, reason }: SudoWish): Promise<Granted> {
     const somebody = this.#somebody(caller)
     const { username: user } = somebody
     const id = randomUUID()
     const { clock } = this.#options
-    const written = await this.#write(name, user, `grant=${id}`, signal, fact => {
+    const written = await this.#write(name, user, `grant=${id}`, fact => {
       // A reply was lost, and the request was sent again.
       if (grantOf(fact, id)) return 'done'
       const { spec, as } = this.#judged(fact, somebody)
@@ -80,10 +81,10 @@ export class Sudo {
    * Ends all grants of a caller in a tenant, also where policies are missing and he is not eligible any more.
    * @returns whether there were any
    */
-  async end(name: string, caller: Identity, signal: AbortSignal): Promise<boolean> {
+  async end(name: string, caller: Identity): Promise<boolean> {
     const { username: user } = this.#somebody(caller)
     let hadAny = false
-    await this.#write(name, user, 'end', signal, fact => {
+    await this.#write(name, user, 'end', fact => {
       const left = withoutGrantsOf(user, fact, this.#options.clock.wallMs())
       hadAny ||= left !== undefined
       return left ?? 'done'
@@ -117,13 +118,7 @@ export class Sudo {
    * @param listOf the new list, or `done` if nothing is to be written
    * @returns the LNamespace as it is then
    */
-  async #write(
-    name: string,
-    user: string,
-    what: string,
-    signal: AbortSignal,
-    listOf: (fact: Fact) => JsonObject[] | 'done',
-  ): Promise<Fact> {
+  async #write(name: string, user: string, what: string, listOf: (fact: Fact) => JsonObject[] | 'done'): Promise<Fact> {
     const { onWritten, kube } = this.#options
     for (let round = 0; round < maxRounds; round += 1) {
       const fact = this.#sight.get(name)
@@ -134,12 +129,7 @@ export class Sudo {
       const agent = `sudo ${what} user=${encodeURIComponent(user)}`
       const patch = { status: { grants: grants.length === 0 ? null : grants } }
       try {
-        const answer = await kube.patch({ ...ref, uid }, patch, {
-          resourceVersion,
-          subresource: 'status',
-          agent,
-          signal,
-        })
+        const answer = await kube.patch({ ...ref, uid }, patch, { resourceVersion, subresource: 'status', agent })
         if (answer) {
           const now = this.#laid(answer)
           onWritten(name, user)
@@ -148,13 +138,13 @@ export class Sudo {
       } catch (error) {
         if (!isStale(error)) throw error
       }
-      await this.#read(fact, agent, signal)
+      await this.#read(fact, agent)
     }
     throw unavailable('others write this LNamespace all the time')
   }
 
-  async #read(known: Fact, agent: string, signal: AbortSignal): Promise<void> {
-    const object = await this.#options.kube.get(known.ref, { agent, signal })
+  async #read(known: Fact, agent: string): Promise<void> {
+    const object = await this.#options.kube.get(known.ref, { agent })
     if (object) this.#laid(object)
     else this.#sight.layGone(known)
   }

@@ -9,6 +9,7 @@ import { Loop, type Rest } from '../base/loop.ts'
 import type { Change } from '../kube/picture.ts'
 import type { Fact } from '../reconcile/types.ts'
 import type { TenantStore, Told } from '../store/tenants.ts'
+import { grantsIn } from '../tenants/grants.ts'
 import { tenantOfName, userOfName } from '../tenants/names.ts'
 import { nameOf } from '../tenants/spec.ts'
 import type { TenantWorld } from '../tenants/world.ts'
@@ -100,8 +101,15 @@ export class Teller {
   #seenRight(object: string): void {
     const tenant = tenantOfName(object)
     const user = userOfName(object)
-    if (tenant !== undefined) this.#mark(tenant)
-    if (user !== undefined) for (const fact of this.#options.world.bySudoer(user)) this.#mark(nameOf(fact))
+    const { bySudoer, sights } = this.#options.world
+    const concerned = user !== undefined ? bySudoer(user) : [sights.lnamespaces.get(tenant ?? '') ?? []].flat()
+    for (const fact of concerned) if (this.#isAboutGrants(fact, user)) this.#mark(nameOf(fact))
+  }
+
+  /** Of all other rights nothing is told: thousands change when tenants are made. */
+  #isAboutGrants(fact: Fact, user: string | undefined): boolean {
+    const grants = [...grantsIn(fact), ...(this.#ended.get(nameOf(fact))?.list ?? []).map(({ grant }) => grant)]
+    return grants.some(grant => user === undefined || grant.user === user)
   }
 
   #mark(name: string): void {

@@ -37,13 +37,13 @@ export function addTenantRoutes(app: OpenAPIHono<ApiEnv>, parts: TenantsApiParts
     const wish = c.req.valid('json')
     const draft = sudoDraft(c)
     draft?.asked(wish)
-    const grant = await tenants.grant(c.req.valid('param').name, c.get('caller'), wish, c.req.raw.signal)
+    const grant = await tenants.grant(c.req.valid('param').name, c.get('caller'), wish)
     draft?.granted(grant)
     return c.json(grant, 202)
   })
 
   app.openapi({ ...routes.end, middleware: asBearer }, async c => {
-    if (!(await tenants.end(c.req.valid('param').name, c.get('caller'), c.req.raw.signal))) throw noGrant()
+    if (!(await tenants.end(c.req.valid('param').name, c.get('caller')))) throw noGrant()
     return c.body(null, 202)
   })
 

@@ -66,7 +66,10 @@ export const tenantList = named('Tenants', z.array(summary))
 const grant = {
   id: z.string().describe('the name of the grant'),
   user: z.string().describe('the user of the cluster who has it'),
-  until: z.iso.datetime({ precision: 3 }).describe('when it ends, at the latest a second later'),
+  until: z
+    .string()
+    .regex(/^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$/)
+    .describe('when it ends, at the latest a second later'),
   reason: z.string().describe('what the person gave as the reason'),
   effective: z.boolean().describe('whether the API server lets the person use it yet'),
 }
