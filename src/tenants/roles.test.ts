@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { factOf } from '../reconcile/facts.ts'
-import { rolesOf } from './roles.ts'
+import { eligibleAs, rolesOf } from './roles.ts'
 import { account, group, lnamespace, settingsOf, user } from './testing/world.ts'
 import { tenantWatches } from './watches.ts'
 
@@ -43,4 +43,14 @@ test.each([
 ])('rolesOf knows nobody of a tenant when %s', (_, fact) => {
   const found = rolesOf(fact, { username: 'ada', groups: [] }, settingsOf(), nowMs)
   expect(Object.values(found)).not.toContain(true)
+})
+
+test.each([
+  ['by name', [group('oncall'), user('ann')], 'ann', user('ann')],
+  ['by a group', [user('max'), group('oncall')], 'ann', group('oncall')],
+  ['as an account of a namespace', [account('ci', 'robot')], 'system:serviceaccount:ci:robot', undefined],
+  ['as nobody', [group('others'), user('oncall')], 'ann', undefined],
+])('eligibleAs finds the entry %s', (_, eligible, username, expected) => {
+  const entry = eligibleAs(eligible as Parameters<typeof eligibleAs>[0], { username, groups: ['oncall'] })
+  expect(entry).toEqual(expected)
 })
