@@ -1,14 +1,15 @@
 /** The component tenants in an overlay, alone and with the components that patch its Deployment too: a real API server accepts it. */
-import { mkdtempSync, realpathSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { parseAllDocuments, stringify } from 'yaml'
+import { parse, parseAllDocuments, stringify } from 'yaml'
 import { makeCertificates, writeOverlay } from '../../../dev/in-cluster/overlay.ts'
 import { k8sFolder, kustomize } from '../../../dev/kube/kustomize.ts'
+import { tenantsUser } from '../../../dev/redis/users.ts'
 import { makeUsers } from '../../../dev/stack/config.ts'
 import { rightsText } from '../../../src/cli/rights.ts'
 import { configSchema } from '../../../src/config/schema.ts'
-import { crossProblems } from '../../../src/settings/checks.ts'
+import { configWarnings, crossProblems } from '../../../src/settings/checks.ts'
 import { renderTenantRights } from '../../../src/tenants/settings.ts'
 import { AdminKube } from '../../kit/cluster/kube.ts'
 import { forms, type Manifest, mountedFiles, secretsOf, tryOut } from '../../kit/cluster/manifests.ts'
@@ -24,7 +25,11 @@ const config = { run: ['tenants'], redis, tenants: { reserved: ['team-*'], label
 const rights = renderTenantRights({ ownNamespace: 'skylab', tenants: configSchema.parse(config).tenants })
 
 /** The objects of an operator's overlay over `demo`, with these components in their order. */
-async function overlayWith(components: readonly string[], more: object = {}): Promise<Manifest[]> {
+async function overlayWith(
+  components: readonly string[],
+  more: object = {},
+  files: Readonly<Record<string, string>> = {},
+): Promise<Manifest[]> {
   const folder = mkdtempSync(join(stateDir, 'tenants-'))
   const from = (...path: string[]) => relative(realpathSync(folder), join(realpathSync(k8sFolder), ...path))
   const site = {
@@ -41,6 +46,7 @@ async function overlayWith(components: readonly string[], more: object = {}): Pr
   writeFileSync(join(folder, 'tenants-rights.yaml'), rightsText(rights))
   writeFileSync(join(folder, 'kustomization.yaml'), stringify(site))
   writeFileSync(join(folder, 'skylab.yaml'), stringify(config))
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
   return parseAllDocuments(await kustomize(kubectl, folder)).map(each => each.toJS())
 }
 
@@ -205,4 +211,26 @@ test('the overlay of the demo in the cluster is accepted with tenants', async ()
     ({ configMap, projected }: Manifest) => configMap?.name ?? projected?.sources[0].secret.name,
   )
   expect(names).toContainEqual(expect.stringMatching(/^skylab-redis-[a-z0-9]{10}$/))
+})
+
+test('the commands and the overlay of docs/deploy.md fit together', async () => {
+  const page = readFileSync(new URL('../../../docs/deploy.md', import.meta.url), 'utf8')
+  const section = page.slice(page.indexOf('## Namespaces that people make'), page.indexOf('## A second installation'))
+  const [, written] = /cat > tenants\.yaml <<'END'\n([\s\S]+?)\nEND\n/.exec(section)!
+  const [, overlay] = /```yaml\n(components:[\s\S]+?)```/.exec(section)!
+  const parsed = configSchema.parse(parse(written!))
+  expect([crossProblems(parsed), configWarnings(parsed)]).toEqual([
+    [],
+    [expect.stringMatching(/^lab\.namespacePrefix/)],
+  ])
+  // The user and the prefix are those of the line that the command adds.
+  const [, user, prefix] = /^user (\S+) .* ~\{(\S+)\}:\*/.exec(tenantsUser())!
+  expect([new URL(parsed.redis.url).username, parsed.redis.keyPrefix]).toEqual([user, prefix])
+  expect(section).toContain('sed "s/PASSWORD/$tenants/" k8s/components/tenants/users.acl')
+  const { configMapGenerator, patches } = parse(overlay!)
+  const own = renderTenantRights({ ownNamespace: 'skylab', tenants: parsed.tenants })
+  const files = { 'tenants.yaml': written!, 'tenants-rights.yaml': rightsText(own) }
+  const objects = await overlayWith(['tenants'], { configMapGenerator, patches }, files)
+  await tryOut(textOf(objects))
+  expect(find(objects, 'ClusterRole', 'skylab-tenants-settings')).toEqual(own[0])
 })
