@@ -6,6 +6,7 @@ import type { Clock } from '../base/clock.ts'
 import { Fenced } from '../base/errors.ts'
 import { type Claim, EpochAhead, epochAhead, Unreadable } from './claims.ts'
 import type { Connection } from './connection.ts'
+import { pairs } from './fields.ts'
 import type { Family, Keys } from './keys.ts'
 import { type Look, type LookAnswer, readLook } from './look.ts'
 import { type Note, noteGraceMs } from './notes.ts'
@@ -15,7 +16,6 @@ import {
   type NewEvent,
   type OperationFields,
   type OperationRecord,
-  pairs,
   type RecordForm,
 } from './records.ts'
 import type { SealingKeys } from './sealing.ts'
