@@ -1,5 +1,7 @@
 /** The objects that tenants need in a cluster: the files of k8s/components/tenants without its Deployment. */
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { parseAllDocuments } from 'yaml'
 import type { KubeObject } from '../../src/base/domain.ts'
 import type { TenantsConfig } from '../../src/config/tenants.ts'
@@ -7,13 +9,16 @@ import { renderTenantRights } from '../../src/tenants/settings.ts'
 
 const files = ['definition', 'rbac', 'policies', 'fence', 'guard'] as const
 const ownNamespace = 'skylab'
+const checkout = fileURLToPath(new URL('../..', import.meta.url))
+const folder = 'k8s/components/tenants'
 
 /**
  * The objects, in the order in which they are applied.
  * @param tenants the configuration by which an operator has patched them; default: as the files have them
+ * @param root of the files; default: this checkout
  */
-export async function tenantsObjects(tenants?: TenantsConfig): Promise<KubeObject[]> {
-  const texts = await Promise.all(files.map(name => readFile(fileOf(name), 'utf8')))
+export async function tenantsObjects(tenants?: TenantsConfig, root = checkout): Promise<KubeObject[]> {
+  const texts = await Promise.all(files.map(name => readFile(join(root, folder, `${name}.yaml`), 'utf8')))
   const objects = texts.flatMap(text => parseAllDocuments(text, { merge: true }).map(each => each.toJS() as KubeObject))
   const patches = tenants ? renderTenantRights({ ownNamespace, tenants }) : []
   const patchOf = ({ kind, metadata: { name } }: KubeObject) =>
@@ -24,5 +29,3 @@ export async function tenantsObjects(tenants?: TenantsConfig): Promise<KubeObjec
 /** The same as one text for `kubectl apply`. The namespace of the account must exist. */
 export const tenantsManifests = async (tenants?: TenantsConfig): Promise<string> =>
   (await tenantsObjects(tenants)).map(object => JSON.stringify(object)).join('\n---\n')
-
-const fileOf = (name: string) => new URL(`../../k8s/components/tenants/${name}.yaml`, import.meta.url)

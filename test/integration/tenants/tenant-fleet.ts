@@ -18,7 +18,11 @@ import { tenantsAccount } from '../../../src/tenants/settings.ts'
 import { tenantAnnotations, tenantParent } from '../../../src/tenants/words.ts'
 import { AdminKube, type KubeAnswer } from '../../kit/cluster/kube.ts'
 import { eventually } from '../../kit/cluster/world.ts'
-import { builtProgram } from '../../kit/program/program.ts'
+import { AuditLog } from '../../kit/evidence/audit.ts'
+import { folderVariable } from '../../kit/failpoints/arms.ts'
+import { FailpointArms } from '../../kit/failpoints/failpoint-arms.ts'
+import { programWithout, sourceWithout } from '../../kit/program/controlled.ts'
+import { controlVariable } from '../../kit/program/controls.ts'
 import { startTestRedis } from '../../kit/store/redis.ts'
 import { testBed } from '../../kit/testbed.ts'
 
@@ -31,13 +35,23 @@ export class TenantFleet {
   readonly kube = new AdminKube(testBed().kubeconfig)
   readonly stateDir = join(testBed().stateDir, 'fleets', this.name)
   readonly replicas: Replica[] = []
+  readonly audit = new AuditLog(testBed().auditLog)
+  readonly failpoints: FailpointArms
+  #account: AdminKube | undefined
   #redis: Redis | undefined
   readonly #made = new Set<string>()
 
-  /** @param more beside the configuration that all fleets have; what it says of `tenants` is added */
+  private constructor() {
+    mkdirSync(this.stateDir, { recursive: true })
+    this.failpoints = new FailpointArms(join(this.stateDir, 'failpoints'))
+  }
+
+  /**
+   * Without the guards that the run takes away, in the program and in the policies.
+   * @param more beside the configuration that all fleets have; what it says of `tenants` is added
+   */
   static async start(replicas = 2, { tenants, ...more }: Partial<ConfigInput> = {}): Promise<TenantFleet> {
     const fleet = new TenantFleet()
-    mkdirSync(fleet.stateDir, { recursive: true })
     await fleet.protect()
     await fleet.#isDefined()
     fleet.#redis = await startTestRedis({ stateDir: fleet.stateDir, keyPrefix: fleet.name })
@@ -54,7 +68,8 @@ export class TenantFleet {
     }
     const configFile = join(fleet.stateDir, 'skylab.yaml')
     writeFileSync(configFile, stringify(config), { mode: 0o600 })
-    const { program, nodeArgs, env } = builtProgram(testBed().stateDir)
+    const { program, nodeArgs, env: own } = await programWithout(controls())
+    const env = { ...own, [folderVariable]: fleet.failpoints.folder }
     const start = (name: string) =>
       Replica.start({ stateDir: fleet.stateDir, configFile, name, program, nodeArgs, env })
     for (let i = 1; i <= replicas; i += 1) fleet.replicas.push(await start(`tenants-${i}`))
@@ -64,6 +79,15 @@ export class TenantFleet {
 
   get redis(): Redis {
     return this.#redis!
+  }
+
+  /** The API server as the account of the replicas sees it. */
+  get account(): AdminKube {
+    return this.#account!
+  }
+
+  replica(name: string): Replica {
+    return this.replicas.find(replica => replica.name === name)!
   }
 
   async ready(): Promise<void> {
@@ -153,7 +177,7 @@ export class TenantFleet {
    * cluster: other tests withdraw rights from their accounts.
    */
   async protect(): Promise<void> {
-    const objects = await tenantsObjects()
+    const objects = await tenantsObjects(undefined, sourceWithout(controls()))
     const narrowed = objects.filter(
       ({ kind, metadata }) => kind !== 'ClusterRoleBinding' || metadata.name !== 'skylab:authenticated',
     )
@@ -178,9 +202,11 @@ export class TenantFleet {
   }
 
   async stop(): Promise<void> {
+    this.failpoints.letGo()
     const living = [...this.#made].map(name => this.kube.request('DELETE', pathOf(name)))
     await Promise.all([...living, ...this.replicas.map(replica => replica.stop())])
     await this.#redis?.stop()
+    this.#account?.close()
     this.kube.close()
   }
 
@@ -202,8 +228,11 @@ export class TenantFleet {
     for (const { user } of kubeconfig.users) Object.assign(user, { token: status.token })
     const file = join(this.stateDir, 'account.kubeconfig')
     writeFileSync(file, JSON.stringify(kubeconfig), { mode: 0o600 })
+    this.#account = new AdminKube(file)
     return file
   }
 }
+
+const controls = (): string => process.env[controlVariable] ?? ''
 
 const pathOf = (name: string): string => objectPath({ ...tenantParent, name })

@@ -7,8 +7,14 @@ import { controlNamed, edited, isOfCluster } from './controls.ts'
 import { builtProgram, programOf, type TestProgram } from './program.ts'
 
 const checkout = fileURLToPath(new URL('../../..', import.meta.url))
-/** Replicas also load failpoints and toys, with their imports. Replicas that reconcile run from the source. */
-const loaded = ['package.json', 'src', 'test/kit/failpoints', 'test/kit/reconcile', 'test/kit/toy']
+/**
+ * Replicas also load failpoints and toys, with their imports. Replicas that reconcile run from the source. A fleet of tenants
+ * applies its component.
+ */
+const loaded = [
+  ...['package.json', 'src', 'k8s/components/tenants'],
+  ...['test/kit/failpoints', 'test/kit/reconcile', 'test/kit/toy'],
+]
 
 const programs = new Map<string, Promise<TestProgram>>()
 const sources = new Map<string, string>()

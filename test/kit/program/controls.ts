@@ -10,6 +10,7 @@
  */
 import type { Control, Edit } from './control.ts'
 import { controlsOfDeclarations } from './controls-of-declarations.ts'
+import { controlsOfTenants } from './controls-of-tenants.ts'
 
 /** Environment variable of vitest: names of controls for every fleet, separated by commas. */
 export const controlVariable = 'SKYLAB_CONTROL'
@@ -254,10 +255,14 @@ export const controls: readonly Control[] = [
     })),
   },
   ...controlsOfDeclarations,
+  ...controlsOfTenants,
 ]
 
-/** Whether the edit changes the cluster, as `npm run faults -- --controls` does; all others change replicas. */
-export const isOfCluster = ({ file }: Edit): boolean => file.startsWith('k8s/')
+/**
+ * Whether the edit changes the cluster, as `npm run faults -- --controls` does; all others change replicas. A fleet of tenants
+ * applies its component itself.
+ */
+export const isOfCluster = ({ file }: Edit): boolean => file.startsWith('k8s/base/')
 
 /** @throws if the text does not occur exactly once */
 export function edited(text: string, { file, find, replace }: Edit, control: string): string {
