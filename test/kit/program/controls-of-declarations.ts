@@ -7,7 +7,10 @@ export const controlsOfDeclarations: readonly Control[] = [
   {
     // A change or a removal is bound to the UID alone.
     name: 'no-resource-version',
-    attacks: [{ name: 'N3 ', expected: /a later write was undone/ }],
+    attacks: [
+      { name: 'N3 ', expected: /a later write was undone/ },
+      { name: 'tenants N3 ', expected: /a later write was undone/ },
+    ],
     edits: [
       {
         file: client,
@@ -52,7 +55,10 @@ export const controlsOfDeclarations: readonly Control[] = [
   {
     // Only events of the parents name keys.
     name: 'no-event-to-key',
-    attacks: [{ name: 'N3 ', expected: /wrong for/ }],
+    attacks: [
+      { name: 'N3 ', expected: /wrong for/ },
+      { name: 'tenants N3 ', expected: /wrong for|it stays/ },
+    ],
     edits: [
       {
         file: 'src/reconcile/reconciler.ts',
@@ -93,7 +99,10 @@ export const controlsOfDeclarations: readonly Control[] = [
   {
     name: 'one-lane',
     whole: true,
-    attacks: [{ name: 'N2 a revocation passes', expected: /the revocation took/ }],
+    attacks: [
+      { name: 'N2 a revocation passes', expected: /the revocation took/ },
+      { name: 'tenants N2 a removal passes', expected: /a removal took/ },
+    ],
     edits: [
       {
         file: 'src/reconcile/queue.ts',

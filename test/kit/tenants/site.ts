@@ -2,6 +2,9 @@
  * A cluster with the definition and the policies of k8s/components/tenants, and people. It is a cluster of its own: tests take
  * policies away, and bind rights to everybody.
  */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { parse, stringify } from 'yaml'
 import { startBox } from '../../../dev/cluster/box-cluster.ts'
 import type { Cluster } from '../../../dev/cluster/types.ts'
 import { tenantsManifests } from '../../../dev/kube/tenants.ts'
@@ -141,6 +144,19 @@ export class TenantsSite {
   /** The object as it is, or the API server's error. */
   async read({ kind, metadata: { name, namespace } }: KubeObject): Promise<KubeAnswer['body']> {
     return (await this.kube.request('GET', pathOf(kind as TenantKind, name, namespace))).body
+  }
+
+  /** Somebody who has a token of the controller's account. */
+  async thief(): Promise<AdminKube> {
+    const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 600 } }
+    const path = '/api/v1/namespaces/skylab/serviceaccounts/skylab-tenants/token'
+    const { status, body } = await this.kube.request('POST', path, request)
+    if (status !== 201) throw new Error(`a token: ${status} ${body.message}`)
+    const config = parse(readFileSync(this.cluster.kubeconfig, 'utf8'))
+    for (const entry of config.users) entry.user = { token: body.status.token }
+    const file = join(dirname(this.cluster.kubeconfig), 'thief.kubeconfig')
+    writeFileSync(file, stringify(config), { mode: 0o600 })
+    return new AdminKube(file)
   }
 
   async close(): Promise<void> {
