@@ -63,7 +63,7 @@ const allLate: readonly Late[] = [
 ]
 
 const fewLate: readonly Late[] = [
-  { kind: sudoer, point: 'create.ClusterRoleBinding.before-send', story: 'edited', dies: true },
+  { kind: tenant, point: 'create.RoleBinding.before-send', story: 'edited', dies: true },
   { kind: tenant, point: 'change.RoleBinding.before-send', story: 'edited' },
 ]
 

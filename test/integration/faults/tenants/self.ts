@@ -2,6 +2,7 @@
  * tenants N6: who is sudoer of any tenant may impersonate himself, and nobody else: by our hand where an owner is gone or no
  * longer lists him, and by the garbage collector's while no replica runs. The judges are the authorizer and the audit log.
  */
+import { dirname, join } from 'node:path'
 import { signalProcess } from '../../../../dev/process/process.ts'
 import { systemClock } from '../../../../src/base/clock.ts'
 import { selfName } from '../../../../src/tenants/names.ts'
@@ -110,8 +111,9 @@ async function withoutReplicas(trial: Trial): Promise<void> {
 async function withoutCollector(trial: Trial): Promise<void> {
   const fleet = await tenantFleet()
   const one = await story(fleet, 'uncollected')
+  const cluster = join(dirname(testBed().kubeconfig), '..')
   const signal = (name: NodeJS.Signals) => {
-    if (!signalProcess(testBed().stateDir, 'kube-controller-manager', name)) throw new Error('no controller manager')
+    if (!signalProcess(cluster, 'kube-controller-manager', name)) throw new Error('no controller manager')
   }
   trial.injected(2)
   signal('SIGSTOP')
