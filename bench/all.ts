@@ -24,6 +24,12 @@ const runs: readonly Run[] = [
   { name: 'readers', full: '', small: '--good 200 --stuck 50 --seconds 5' },
   { name: 'worst', full: '', small: '--pairs 1 --seconds 5' },
   { name: 'tenants-authorization', full: '', small: '--tenants 20 --questions 20 --admissions 5' },
+  { name: 'tenants', full: '--kill --pairs 2', small: '--tenants 20 --edits 5' },
+  {
+    name: 'tenants',
+    full: '--tenants 1000 --platform --rest 10',
+    small: '--tenants 20 --platform --edits 5 --rest 0.5',
+  },
   { name: 'heirs', full: '', small: '--labs 100' },
   { name: 'images', full: '', small: '--tags 200 --refreshes 5 --requests 50' },
   { name: 'spawn', full: '--labs 100 --singles 5 --steady', small: '--labs 20 --warm-up 20 --pairs 1' },
