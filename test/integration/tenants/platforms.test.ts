@@ -18,7 +18,12 @@ const collections: Readonly<Record<string, string>> = { ResourceQuota: 'resource
 /** The API server's answers to quota and limits of a platform, as the controller sends them, in dry runs. */
 async function answersTo(platform: object) {
   const spec = { labels: {}, platform: tenants.parse({ platform }).platform } as unknown as TenantSpec
-  const wanted = platformObjects(parent, spec, { installation: 'skylab', isGuarded: true, standing: undefined })
+  const wanted = platformObjects(parent, spec, {
+    installation: 'skylab',
+    isGuarded: true,
+    hasRights: true,
+    standing: undefined,
+  })
   const objects = wanted.map(({ object }) => object).filter(({ kind }) => kind in collections)
   return Promise.all(
     objects.map(({ metadata: { name }, ...object }) =>

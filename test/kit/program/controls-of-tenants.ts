@@ -75,8 +75,8 @@ export const controlsOfTenants: readonly Control[] = [
     edits: [
       {
         file: 'src/run/tenants/replica.ts',
-        find: 'new Reconciler({ kind: sudoerKind(world), ...common }),',
-        replace: '',
+        find: 'const reconcilers = [tenants, sudoers]',
+        replace: 'const reconcilers = [tenants]',
       },
     ],
   },
