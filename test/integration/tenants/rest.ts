@@ -52,10 +52,9 @@ export async function follow(
   isLast: (event: StreamedEvent) => boolean,
   lastEventId?: string,
 ): Promise<StreamedEvent[]> {
-  const leave = new AbortController()
   const response = await fetch(`${url}/tenants/v1/${name}/events`, {
     headers: { authorization: `Bearer ${who}-token`, ...(lastEventId && { 'last-event-id': lastEventId }) },
-    signal: AbortSignal.any([leave.signal, AbortSignal.timeout(20_000)]),
+    signal: AbortSignal.timeout(20_000),
   })
   if (response.status !== 200) throw new Error(`events of ${name}: ${response.status} ${await response.text()}`)
   const events: StreamedEvent[] = []
@@ -70,9 +69,8 @@ export async function follow(
       const [event, data] = [field('event'), field('data')]
       if (event === undefined || data === undefined) continue
       events.push({ id: field('id'), event, data: JSON.parse(data) })
-      if (!isLast(events.at(-1)!)) continue
-      leave.abort()
-      return events
+      // To leave the loop cancels the stream.
+      if (isLast(events.at(-1)!)) return events
     }
   }
   return events
