@@ -9,14 +9,14 @@ import type { Arm } from '../../../kit/failpoints/failpoint-arms.ts'
 import type { TenantFleet } from '../../tenants/tenant-fleet.ts'
 import { isWhole } from '../points.ts'
 import { differences, revokedLimitMs, type Watched, watchRights } from './rights.ts'
-import { everything, tenantFleet } from './shared.ts'
+import { everything, signalCollector, tenantFleet } from './shared.ts'
 
 /** Who died with the answer may have taken the lease again: nobody else gives anything before it lapses. */
 const lapseMs = 4_000
 /** What a deleted LNamespace leaves is the garbage collector's, which learns of a new kind within half a minute. */
 const collectLimitMs = 90_000
 const sendLimitMs = 5_000
-/** The garbage collector may be faster than a replica that removes rights of a former LNamespace. */
+/** Until a replica is at the point. */
 const reachLimitMs = 10_000
 /** Of one late write until it is sent. */
 const maxAttempts = 3
@@ -76,12 +76,15 @@ async function stopAt(fleet: TenantFleet, { kind, point, remade }: Late, name: s
   const isCreation = point.startsWith('create.')
   if (!isCreation) await settled(fleet, await fleet.make(everything([ada]), name))
   const key = kind === 'tenant' ? name : ada
+  // Else the garbage collector would mostly be first.
+  if (remade) signalCollector('SIGSTOP')
   if (remade) await fleet.drop(name)
   const arm = fleet.failpoints.arm(`reconcile.${kind}.${point}`, 'hold', { user: key, group: name })
   if (isCreation) await fleet.make(everything([ada]), name)
   else if (remade) await fleet.make(everything([eve]), name)
   else await fleet.edit(name, everything(point.startsWith('remove') ? [] : [ada, eve]))
   const mark = await arm.landed(1, reachLimitMs).catch(() => arm.disarm())
+  if (remade) signalCollector('SIGCONT')
   if (!mark) return undefined
   await fleet.failpoints.stopHeld(name, mark.pid)
   return { ...mark, key }

@@ -2,19 +2,16 @@
  * tenants N6: who is sudoer of any tenant may impersonate himself, and nobody else: by our hand where an owner is gone or no
  * longer lists him, and by the garbage collector's while no replica runs. The judges are the authorizer and the audit log.
  */
-import { dirname, join } from 'node:path'
-import { signalProcess } from '../../../../dev/process/process.ts'
 import { systemClock } from '../../../../src/base/clock.ts'
 import { selfName } from '../../../../src/tenants/names.ts'
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import { eventually } from '../../../kit/cluster/world.ts'
 import { account } from '../../../kit/tenants/objects.ts'
-import { testBed } from '../../../kit/testbed.ts'
 import type { TenantFleet } from '../../tenants/tenant-fleet.ts'
 import { isWhole } from '../points.ts'
 import { collector } from '../stale.ts'
 import { revokedLimitMs, rights } from './rights.ts'
-import { everything, tenantFleet } from './shared.ts'
+import { everything, signalCollector, tenantFleet } from './shared.ts'
 
 /** The garbage collector learns of a new kind of owner within half a minute. */
 const collectLimitMs = 90_000
@@ -111,12 +108,8 @@ async function withoutReplicas(trial: Trial): Promise<void> {
 async function withoutCollector(trial: Trial): Promise<void> {
   const fleet = await tenantFleet()
   const one = await story(fleet, 'uncollected')
-  const cluster = join(dirname(testBed().kubeconfig), '..')
-  const signal = (name: NodeJS.Signals) => {
-    if (!signalProcess(cluster, 'kube-controller-manager', name)) throw new Error('no controller manager')
-  }
   trial.injected(2)
-  signal('SIGSTOP')
+  signalCollector('SIGSTOP')
   try {
     await fleet.drop(one.tenants[0]!)
     await stays(trial, one, 'one of two is gone, uncollected')
@@ -124,7 +117,7 @@ async function withoutCollector(trial: Trial): Promise<void> {
     await goes(trial, one, 'both are gone, uncollected', revokedLimitMs)
     await isRemovedBy(trial, one, 'both are gone, uncollected', account)
   } finally {
-    signal('SIGCONT')
+    signalCollector('SIGCONT')
   }
 }
 
