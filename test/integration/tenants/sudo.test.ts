@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { eventually } from '../../kit/cluster/world.ts'
-import { testBed } from '../../kit/testbed.ts'
+import { startOwnBed } from '../../kit/tenants/own-bed.ts'
 import { callRest, follow, type StreamedEvent, tokensOf } from './rest.ts'
 import { TenantFleet } from './tenant-fleet.ts'
 
@@ -12,14 +12,19 @@ const people = { ann: [], oda: ['oncall'], eve: ['others'], max: [], admin: [] }
 /** How long a grant may outlive its end. */
 const endedMs = 1_000
 
+let bed: Awaited<ReturnType<typeof startOwnBed>>
 let fleet: TenantFleet
 beforeAll(async () => {
-  const file = join(testBed().stateDir, 'tenants-tokens.yaml')
+  bed = await startOwnBed()
+  const file = join(bed.stateDir, 'tenants-tokens.yaml')
   writeFileSync(file, stringify(tokensOf(people)), { mode: 0o600 })
   const rest = { usernameTemplate: 'idp:{username}', groupTemplate: 'idp:{group}' }
-  fleet = await TenantFleet.start(3, { identity: { provider: 'static', static: { file } }, tenants: { rest } })
+  fleet = await TenantFleet.start(3, { identity: { provider: 'static', static: { file } }, tenants: { rest } }, bed)
 })
-afterAll(() => fleet.stop())
+afterAll(async () => {
+  await fleet?.stop()
+  await bed?.close()
+})
 
 const user = (name: string) => ({ kind: 'User', name })
 const eligible = [user('idp:ann'), { kind: 'Group', name: 'idp:oncall' }]
@@ -150,6 +155,8 @@ describe('a request for sudo', () => {
 test('what others see of an LNamespace is that it is there', async () => {
   const name = await made()
   const { body } = await begin(name, 'ann')
+  const isShown = async () => (await call(1, 'GET', `/${name}`, 'oda')).body.grants.length > 0
+  await eventually('the grant at another replica', isShown)
   const inside = await call(1, 'GET', `/${name}`, 'oda')
   expect(inside.body).toMatchObject({ name, roles: ['eligible'], grants: [{ id: body.id }] })
   expect(inside.body.people.eligible).toEqual(expect.arrayContaining(eligible))

@@ -24,6 +24,7 @@ import { FailpointArms } from '../../kit/failpoints/failpoint-arms.ts'
 import { programWithout, sourceWithout } from '../../kit/program/controlled.ts'
 import { controlVariable } from '../../kit/program/controls.ts'
 import { startTestRedis } from '../../kit/store/redis.ts'
+import type { TenantsBed } from '../../kit/tenants/own-bed.ts'
 import { testBed } from '../../kit/testbed.ts'
 
 const ownNamespace = 'skylab'
@@ -32,16 +33,21 @@ const tokenPath = `/api/v1/namespaces/${ownNamespace}/serviceaccounts/${tenantsA
 export class TenantFleet {
   /** Begins the names of all LNamespaces of the fleet. */
   readonly name = `t${randomBytes(3).toString('hex')}`
-  readonly kube = new AdminKube(testBed().kubeconfig)
-  readonly stateDir = join(testBed().stateDir, 'fleets', this.name)
+  readonly kube: AdminKube
+  readonly stateDir: string
   readonly replicas: Replica[] = []
-  readonly audit = new AuditLog(testBed().auditLog)
+  readonly audit: AuditLog
   readonly failpoints: FailpointArms
+  readonly #bed: TenantsBed
   #account: AdminKube | undefined
   #redis: Redis | undefined
   readonly #made = new Set<string>()
 
-  private constructor() {
+  private constructor(bed: TenantsBed) {
+    this.#bed = bed
+    this.kube = new AdminKube(bed.kubeconfig)
+    this.audit = new AuditLog(bed.auditLog)
+    this.stateDir = join(bed.stateDir, 'fleets', this.name)
     mkdirSync(this.stateDir, { recursive: true })
     this.failpoints = new FailpointArms(join(this.stateDir, 'failpoints'))
   }
@@ -49,9 +55,14 @@ export class TenantFleet {
   /**
    * Without the guards that the run takes away, in the program and in the policies.
    * @param more beside the configuration that all fleets have; what it says of `tenants` is added
+   * @param bed the cluster; two fleets on one would write against each other
    */
-  static async start(replicas = 2, { tenants, ...more }: Partial<ConfigInput> = {}): Promise<TenantFleet> {
-    const fleet = new TenantFleet()
+  static async start(
+    replicas = 2,
+    { tenants, ...more }: Partial<ConfigInput> = {},
+    bed: TenantsBed = testBed(),
+  ): Promise<TenantFleet> {
+    const fleet = new TenantFleet(bed)
     await fleet.protect()
     await fleet.#isDefined()
     fleet.#redis = await startTestRedis({ stateDir: fleet.stateDir, keyPrefix: fleet.name })
@@ -182,7 +193,7 @@ export class TenantFleet {
       ({ kind, metadata }) => kind !== 'ClusterRoleBinding' || metadata.name !== 'skylab:authenticated',
     )
     const input = narrowed.map(object => JSON.stringify(object)).join('\n---\n')
-    const { kubectl, kubeconfig, stateDir } = testBed()
+    const { kubectl, kubeconfig, stateDir } = this.#bed
     const args = ['--kubeconfig', kubeconfig, 'apply', '--server-side', '--force-conflicts', '-f', '-']
     await run(kubectl, args, { input, env: { ...process.env, KUBECACHEDIR: join(stateDir, 'kubectl') } })
   }
@@ -224,7 +235,7 @@ export class TenantFleet {
   async #accountKubeconfig(): Promise<string> {
     const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 7200 } }
     const { status } = (await this.must('POST', tokenPath, request)) as unknown as { status: { token: string } }
-    const kubeconfig = parse(readFileSync(testBed().controllerKubeconfig, 'utf8'))
+    const kubeconfig = parse(readFileSync(this.#bed.controllerKubeconfig, 'utf8'))
     for (const { user } of kubeconfig.users) Object.assign(user, { token: status.token })
     const file = join(this.stateDir, 'account.kubeconfig')
     writeFileSync(file, JSON.stringify(kubeconfig), { mode: 0o600 })
