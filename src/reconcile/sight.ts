@@ -68,6 +68,11 @@ export class Sight implements OverlaidWatch {
     return this.#over(key, this.#options.reflector.get(key))
   }
 
+  /** As the watch shows it, without our own answers: its changes tell of these objects. */
+  shown(key: string): Fact | undefined {
+    return this.#options.reflector.get(key)
+  }
+
   *values(): Generator<Fact, void, undefined> {
     const unseen = new Set(this.#laid.keys())
     for (const seen of this.#options.reflector.values()) {

@@ -39,7 +39,7 @@ function teller() {
   const made = new Teller({ world, store, clock: tenants.clock, log: tenants.log, onTold: () => {} })
   tellers.push(made)
   made.start()
-  return world
+  return { ...world, teller: made }
 }
 
 /** The last events of a grant that were told, by their ranks. */
@@ -71,6 +71,18 @@ test.each([
   end()
   await tenants.pass(1_000)
   expect(told('1').at(-1)).toBe(`3 ended ${why}`)
+})
+
+test('Teller leaves a grant as it was when only the answer of its own replica shows the end', async () => {
+  const { sights, teller: made } = teller()
+  put([grantOf('1', 'ann')])
+  await tenants.pass(1_000)
+  const { status: _, ...object } = tenants.get('LNamespace', 'a')!
+  sights.lnamespaces.lay({ ...object, metadata: { ...object.metadata, resourceVersion: '999999' } })
+  // Its end would be told without the cause.
+  made.tellAll()
+  await tenants.pass(200)
+  expect(tells.at(-1)!.grants.map(({ id }) => id)).toEqual(['1'])
 })
 
 test('Teller tells the end only when the right is gone', async () => {

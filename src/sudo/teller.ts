@@ -138,7 +138,8 @@ export class Teller {
 
   async #tell(name: string): Promise<void> {
     const { world, store, clock, onTold } = this.#options
-    const fact = world.sights.lnamespaces.get(name)
+    // Not our own answers: a grant that they end is remembered when the watch shows it.
+    const fact = world.sights.lnamespaces.shown(name)
     if (!fact) return
     const known = this.#ended.get(name)
     const ended = known && known.uid === fact.uid ? [...known.list] : []

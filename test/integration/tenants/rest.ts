@@ -33,8 +33,14 @@ export async function callRest(
     },
     ...(body && { body: JSON.stringify(body) }),
   })
+  const { status } = response
+  // A stream may never end.
+  if (response.headers.get('content-type') === 'text/event-stream') {
+    await response.body?.cancel()
+    return { status, body: undefined, headers: response.headers }
+  }
   const text = await response.text()
-  return { status: response.status, body: text === '' ? undefined : JSON.parse(text), headers: response.headers }
+  return { status, body: text === '' ? undefined : JSON.parse(text), headers: response.headers }
 }
 
 export interface StreamedEvent {
