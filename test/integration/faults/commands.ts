@@ -14,6 +14,9 @@ export const allCommands: readonly string[] = files.map(file => file.split('.')[
 /** Sent only by replicas that read the registry or prepull. */
 export const commandsOfPrepulling = ['read-catalogue', 'end-refresh', 'read-prepulls', 'write-prepulls'] as const
 
+/** Sent only by replicas that serve tenants, and by all of them: `test/integration/store/tenants.test.ts` repeats them. */
+export const commandsOfTenants = ['read-series', 'tell-tenant'] as const
+
 /** Traces of a command: its source's first line, or the hash of the whole once Redis has the script. */
 function tracesOf(command: string): readonly string[] {
   const file = files.find(name => name.startsWith(`${command}.`))

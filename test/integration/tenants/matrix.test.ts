@@ -200,8 +200,9 @@ describe('kubectl sudo', () => {
     const ask = () => people.lee.kubectl(['sudo', 'get', 'secrets', '-n', 'blue'])
     expect((await ask()).code).toBe(1)
     const until = new Date(Date.now() + 8_000).toISOString()
+    const as = { kind: 'Group', name: 'devs' }
     await own.must('PATCH', `${pathOf('LNamespace', 'blue')}/status`, {
-      status: { grants: [{ id: '1', user: 'lee', until, reason: 'a test' }] },
+      status: { grants: [{ id: '1', user: 'lee', until, reason: 'a test', as }] },
     })
     await eventually('sudo', async () => (await ask()).code === 0)
     await eventually('its end', async () => (await ask()).code === 1)
