@@ -8,7 +8,7 @@ import type { Actor, AuditAction, AuditEvent, Source } from '../../telemetry/aud
 import { type Origin, originFields } from '../../telemetry/tracing.ts'
 import type { ApiEnv, ApiParts, AuditDraft } from './env.ts'
 import { toApiError } from './errors.ts'
-import { type IsTrusted, sourceOf, trustIn } from './source.ts'
+import { trustIn, whence } from './source.ts'
 
 interface Change {
   readonly action: AuditAction
@@ -117,11 +117,6 @@ export function auditChanges({ config, audit }: Pick<ApiParts, 'config' | 'audit
     await next()
     draft.end(c.res.status, c.error)
   })
-}
-
-function whence(c: Context<ApiEnv>, isTrusted: IsTrusted): Source {
-  const remote = c.env?.incoming?.socket.remoteAddress
-  return sourceOf(remote, c.req.header('x-forwarded-for'), isTrusted)
 }
 
 /** The user in a path that is known to be decodable. */

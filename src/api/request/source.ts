@@ -1,6 +1,8 @@
 /** The origin of a request: the connection's other end, and the addresses that trusted proxies report. */
 import { BlockList, isIP } from 'node:net'
+import type { Context } from 'hono'
 import type { Source } from '../../telemetry/audit.ts'
+import type { ApiEnv } from './env.ts'
 
 /** More than any chain of proxies has; further addresses are not read. */
 const maxHops = 16
@@ -17,6 +19,10 @@ export function trustIn(ranges: readonly string[]): IsTrusted {
   }
   return address => list.check(address, familyOf(address))
 }
+
+/** The origin of a request, as `sourceOf` judges it. */
+export const whence = (c: Context<ApiEnv>, isTrusted: IsTrusted): Source =>
+  sourceOf(c.env?.incoming?.socket.remoteAddress, c.req.header('x-forwarded-for'), isTrusted)
 
 /**
  * The first address from the right that is not a trusted proxy's is trusted, since a trusted proxy wrote it. Addresses

@@ -3,11 +3,11 @@ import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
 import type { Identity } from '../../base/domain.ts'
-import type { AuditAction, AuditEvent, Source } from '../../telemetry/audit.ts'
+import type { AuditAction, AuditEvent } from '../../telemetry/audit.ts'
 import { type Origin, originFields } from '../../telemetry/tracing.ts'
 import type { ApiEnv, AuditDraft, CommonParts } from '../request/env.ts'
 import { toApiError } from '../request/errors.ts'
-import { sourceOf, trustIn } from '../request/source.ts'
+import { trustIn, whence } from '../request/source.ts'
 
 /** Gets the lines; refusals may be counted instead. */
 export interface SudoAuditor {
@@ -81,8 +81,7 @@ export function auditSudo({ config }: Pick<CommonParts, 'config'>, auditor: Sudo
     const path = routePath(c, -1)
     const action = path.startsWith(prefix) ? sudoChanges[`${c.req.method} ${path.slice(prefix.length)}`] : undefined
     if (!action) return next()
-    const remote = c.env?.incoming?.socket.remoteAddress
-    const from: Source = sourceOf(remote, c.req.header('x-forwarded-for'), isTrusted)
+    const from = whence(c, isTrusted)
     const tenant = decodeURIComponent(c.env?.head?.path.slice(prefix.length).split('/')[1] ?? '')
     const draft = new SudoDraft({ action, from }, tenant, config.identity.provider, c.get('origin'))
     c.set('audit', draft)
