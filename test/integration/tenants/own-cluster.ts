@@ -6,58 +6,39 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
-import { startBox } from '../../../dev/cluster/box-cluster.ts'
-import type { Cluster } from '../../../dev/cluster/types.ts'
 import { tenantsManifests } from '../../../dev/kube/tenants.ts'
 import { signalProcess } from '../../../dev/process/process.ts'
-import type { Progress } from '../../../dev/process/progress.ts'
 import { type Redis, startRedis } from '../../../dev/redis/redis.ts'
-import { openRun, type Run } from '../../../dev/run/run.ts'
-import { setup, type Tools } from '../../../dev/setup/setup.ts'
 import { Replica } from '../../../dev/stack/replicas.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { AdminKube, type KubeAnswer } from '../../kit/cluster/kube.ts'
+import { type OwnBox, startOwnBox } from '../../kit/cluster/own-box.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import { programOf } from '../../kit/program/program.ts'
 import { collectionOf, lnamespace, pathOf, type TenantKind } from '../../kit/tenants/objects.ts'
 
-const quiet: Progress = { part: (_, start) => start(), say: () => {}, done: () => [], summary: () => {} }
 const checkout = fileURLToPath(new URL('../../..', import.meta.url))
 const manager = 'kube-controller-manager'
 
-interface Parts {
-  readonly run: Run
-  readonly tools: Tools
-  readonly cluster: Cluster
-}
-
 export class OwnCluster {
   readonly kube: AdminKube
-  readonly #parts: Parts
+  readonly #parts: OwnBox
   #redis: Redis | undefined
   #replicas: readonly Replica[] = []
 
-  private constructor(parts: Parts) {
+  private constructor(parts: OwnBox) {
     this.#parts = parts
     this.kube = new AdminKube(parts.cluster.kubeconfig)
   }
 
   /** Resolves when LNamespaces can be made, and are served. */
   static async start(replicas = 1): Promise<OwnCluster> {
-    const tools = await setup(['cluster', 'kubectl'], quiet)
-    const run = await openRun(quiet)
-    try {
-      const base = { stateDir: run.stateDir, tools, progress: quiet }
-      const cluster = await startBox({ ...base, realNode: 'never', kwok: 0, audit: false })
-      const own = new OwnCluster({ run, tools, cluster })
-      await cluster.apply(JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'skylab' } }))
-      await cluster.apply(await tenantsManifests())
+    return startOwnBox(async box => {
+      const own = new OwnCluster(box)
+      await box.cluster.apply(await tenantsManifests())
       await own.#serve(replicas)
       return own
-    } catch (error) {
-      await run.close()
-      throw error
-    }
+    })
   }
 
   get stateDir(): string {

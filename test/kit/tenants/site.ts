@@ -5,14 +5,12 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parse, stringify } from 'yaml'
-import { startBox } from '../../../dev/cluster/box-cluster.ts'
 import type { Cluster } from '../../../dev/cluster/types.ts'
 import { tenantsManifests } from '../../../dev/kube/tenants.ts'
-import type { Progress } from '../../../dev/process/progress.ts'
-import { openRun, type Run } from '../../../dev/run/run.ts'
-import { setup } from '../../../dev/setup/setup.ts'
+import type { Run } from '../../../dev/run/run.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { AdminKube, type KubeAnswer } from '../cluster/kube.ts'
+import { startOwnBox } from '../cluster/own-box.ts'
 import { eventually } from '../cluster/world.ts'
 import {
   account,
@@ -25,8 +23,6 @@ import {
   TenantObjects,
   user,
 } from './objects.ts'
-
-const quiet: Progress = { part: (_, start) => start(), say: () => {}, done: () => [], summary: () => {} }
 
 /** A request of a person or an account; a dry run unless it says otherwise. */
 export interface Ask {
@@ -82,27 +78,12 @@ export class TenantsSite {
 
   /** Starts the cluster; resolves when all policies are enforced. */
   static async start(): Promise<TenantsSite> {
-    const tools = await setup(['cluster', 'kubectl'], quiet)
-    const run = await openRun(quiet)
-    try {
-      const options = {
-        stateDir: run.stateDir,
-        tools,
-        progress: quiet,
-        realNode: 'never',
-        kwok: 0,
-        audit: false,
-      } as const
-      const cluster = await startBox(options)
+    return startOwnBox(async ({ run, cluster }) => {
       const site = new TenantsSite(run, cluster)
-      await cluster.apply(JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'skylab' } }))
       await cluster.apply(await tenantsManifests(siteTenants))
       await site.#enforced()
       return site
-    } catch (error) {
-      await run.close()
-      throw error
-    }
+    })
   }
 
   /** Sends a request as somebody. */
