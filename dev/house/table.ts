@@ -34,7 +34,7 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   'src/reconcile': ['src/base', 'src/telemetry', 'src/kube', 'src/leases'],
   // The rules of tenants, without I/O.
   'src/tenants': ['src/base', 'src/config', 'src/kube', 'src/reconcile'],
-  // What people ask of tenants: sudo with an end, and its events.
+  // Sudo with an end, which people ask for by REST, and the events of tenants.
   'src/sudo': ['src/base', 'src/config', 'src/telemetry', 'src/kube', 'src/store', 'src/reconcile', 'src/tenants'],
   // The HTTP API, and the processes.
   'src/api': [

@@ -1,4 +1,4 @@
-/** What each person may do, as a table of yes and no. */
+/** The rights of each person, as a table of yes and no. */
 import type { Name, Person } from './people.ts'
 
 export interface Question {

@@ -38,7 +38,7 @@ export function endedBetween(before: Fact, now: Fact, settings: TenantSettings, 
 }
 
 /**
- * What is to be told now.
+ * The next message to Redis about an LNamespace.
  * @param ended what has left the status and was not told
  */
 export function tellOf(fact: Fact, ended: readonly Ended[], world: TenantWorld, nowMs: number): Tell {

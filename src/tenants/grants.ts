@@ -31,8 +31,8 @@ export function grantsIn({ owned }: Fact): readonly Grant[] {
 }
 
 /**
- * Those that run now. One that would last longer than any may, as after a step of a clock, does not run; nor does that of
- * somebody who is not eligible any more.
+ * The grants that run now. A grant does not run when its end is further away than any may be, as after a step of a clock. It does
+ * not run either when its user is not eligible any more.
  */
 export function runningGrants(fact: Fact, { eligible }: TenantSpec, nowMs: number): readonly Grant[] {
   if (eligible.length === 0) return []

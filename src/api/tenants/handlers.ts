@@ -53,7 +53,7 @@ export function addTenantRoutes(app: OpenAPIHono<ApiEnv>, parts: TenantsApiParts
     const caller = c.get('caller')
     const found = tenants.find(name, caller)
     const lastEventId = c.req.valid('header')['last-event-id']
-    // Who is gone with the LNamespace may read that it is.
+    // After the end of the LNamespace nobody has a role in it, and every caller may read that it is gone.
     if (found && found.roles.length === 0) throw noRole()
     return streams.answer(c, {
       username: caller.username,

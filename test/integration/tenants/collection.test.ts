@@ -177,7 +177,7 @@ test('an LNamespace made again gives nobody a right while the former namespace i
   expect(await rights()).toEqual([false, false, false, false, false, false, false])
   expect((await own.find('Namespace', name)).metadata.uid).toBe(namespace.metadata.uid)
   await own.must('PATCH', `${path}/holds`, { metadata: { finalizers: null } })
-  // What is being deleted is read again every 30 s.
+  // The controller reads an object in deletion again every 30 s.
   await own.says(name, 'Ready', 'Ready', collectedMs)
   expect(await rights()).toEqual([false, true, false, true, false, true, true])
   expect((await own.find('Namespace', name)).metadata.uid).not.toBe(namespace.metadata.uid)

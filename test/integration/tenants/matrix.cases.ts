@@ -1,5 +1,5 @@
 /**
- * What each person may do, as a table. `blue` is the tenant whose people they are; `green` is another's. A word in the first
+ * A table of the rights of each person. `blue` is the tenant whose people they are; `green` is another's. A word in the first
  * column is what `kubectl auth can-i` is asked.
  */
 

@@ -92,7 +92,7 @@ describe('sudo with an end', () => {
 })
 
 describe('a request for sudo', () => {
-  test('is refused for who is not eligible, for too long a time, and where there is no LNamespace', async () => {
+  test('is refused when the caller is not eligible, the time is too long, or there is no LNamespace', async () => {
     const name = await made({ sudo: { eligible, maxSeconds: 60 } })
     const answers = await Promise.all([
       begin(name, 'eve'),
@@ -123,7 +123,7 @@ describe('a request for sudo', () => {
       send(undefined, { authorization: 'Bearer eve-token, Bearer ann-token' }),
       send('ann', { cookie: 'session=ann' }),
       send('ann', { 'sec-fetch-site': 'same-origin' }),
-      // Of this identity the template makes the name of the administrator of no cluster.
+      // The template makes `idp:admin` of this name, which no administrator of the cluster has.
       send('admin', {}),
     ])
     expect(answers.map(({ status }) => status)).toEqual([403, 401, 401, 403, 403, 403])

@@ -1,6 +1,6 @@
 /**
- * What a release finds is left as it is: the objects that an older one recorded, and those that stand while the Deployment and the
- * definition of the resource are exchanged. Nothing but a status is written, and nobody's rights change.
+ * A release leaves as they are the objects that an older one recorded, and those that stand while the Deployment and the definition
+ * of the resource are exchanged. Nothing but a status is written, and nobody's rights change.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { tenantsObjects } from '../../../dev/kube/tenants.ts'

@@ -49,7 +49,7 @@ const stories: readonly Story[] = [
     ...{ alert: 'SkylabTenantsNotReady', at: 30, raised: true },
     series: { ...always, [counted('Accepted')]: '8x60', [counted('Ready')]: '8x5 7x60', [counted('Exists')]: '9x60' },
   },
-  // What is refused is its author's to mend.
+  // The author of a refused LNamespace has to mend it.
   {
     ...{ alert: 'SkylabTenantsNotReady', at: 30, raised: false },
     series: { ...always, [counted('Accepted')]: '8x60', [counted('Ready')]: '8x60', [counted('Exists')]: '9x60' },
