@@ -1,4 +1,7 @@
-/** Leases of a turn. They spare work, so a turn waits hardly for them. */
+/**
+ * Leases of a turn. They spare work, so a turn waits hardly for them. That Redis is silent is remembered for all turns of a
+ * process: then one of them asks at a time, and no other waits.
+ */
 import type { Clock } from '../base/clock.ts'
 import { Deadline, unlessAborted } from '../base/deadline.ts'
 import { RetryLater } from '../base/errors.ts'
@@ -10,38 +13,73 @@ export type Held = TaskLease | 'refused' | 'silent'
 /** Redis counts as silent after this time. */
 const leaseMs = 250
 
-/**
- * @param acquired null when another has it. A lease that comes too late is given back.
- * @param onDefect gets an error that no Redis explains; the turn goes on as without Redis
- */
-export async function heldSoon(
-  acquired: Promise<TaskLease | null>,
-  clock: Clock,
-  onDefect: (error: unknown) => void,
-): Promise<Held> {
-  const failed = (error: unknown) => {
-    if (!(error instanceof RetryLater)) onDefect(error)
-  }
-  const deadline = new Deadline(clock, leaseMs)
-  try {
-    return (await unlessAborted(acquired, deadline.signal)) ?? 'refused'
-  } catch {
-    acquired.then(lease => lease?.release(), failed)
-    return 'silent'
-  } finally {
-    deadline.release()
-  }
+export interface HoldOptions {
+  /** Whether the turn waits for an answer although Redis was silent a moment ago. */
+  readonly isPatient: boolean
+  /** Gets an error that no Redis explains; the turn goes on as without Redis. */
+  readonly onDefect: (error: unknown) => void
 }
 
-/** Gives a lease back. One that a silent Redis does not take lapses: neither the key nor its place waits for that. */
-export async function giveBack(held: Held | undefined, clock: Clock): Promise<void> {
-  if (typeof held !== 'object') return
-  const deadline = new Deadline(clock, leaseMs)
-  try {
-    await unlessAborted(held.release(), deadline.signal)
-  } catch {
+export class Holding {
+  readonly #clock: Clock
+  /** By the last answer, or by one that did not come in time. */
+  #isSilent = false
+  /** What was asked and has no answer yet. The time-out of a command ends each. */
+  readonly #open = new Set<Promise<unknown>>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** @param acquire null when another has it. A lease that comes too late is given back. */
+  async heldSoon(acquire: () => Promise<TaskLease | null>, { isPatient, onDefect }: HoldOptions): Promise<Held> {
+    if (this.#isSilent && this.#open.size > 0) return 'silent'
+    const isAwaited = isPatient || !this.#isSilent
+    const asked = this.#ask(acquire)
+    const held = isAwaited ? await this.#soon(asked) : undefined
+    if (held !== undefined) return held.value ?? 'refused'
+    asked.then(
+      lease => lease?.release(),
+      error => {
+        if (!(error instanceof RetryLater)) onDefect(error)
+      },
+    )
+    return 'silent'
+  }
+
+  /** Gives a lease back. One that a silent Redis does not take lapses: neither the key nor its place waits for that. */
+  async giveBack(held: Held | undefined): Promise<void> {
+    if (typeof held !== 'object') return
+    const released = held.release()
+    if (this.#isSilent) released.catch(() => {})
     // It lapses.
-  } finally {
-    deadline.release()
+    else if (!(await this.#soon(released))) this.#isSilent = true
+  }
+
+  #ask(acquire: () => Promise<TaskLease | null>): Promise<TaskLease | null> {
+    const asked = acquire()
+    this.#open.add(asked)
+    const answered = (isSilent: boolean) => {
+      this.#open.delete(asked)
+      this.#isSilent = isSilent
+    }
+    asked.then(
+      () => answered(false),
+      error => answered(this.#isSilent || error instanceof RetryLater),
+    )
+    return asked
+  }
+
+  /** The result; undefined if it fails, or does not come in time. */
+  async #soon<T>(promise: Promise<T>): Promise<{ readonly value: T } | undefined> {
+    const deadline = new Deadline(this.#clock, leaseMs)
+    try {
+      return { value: await unlessAborted(promise, deadline.signal) }
+    } catch {
+      if (this.#open.has(promise)) this.#isSilent = true
+      return undefined
+    } finally {
+      deadline.release()
+    }
   }
 }

@@ -10,6 +10,7 @@ import { placeOf } from '../kube/cache.ts'
 import type { Leases } from '../leases/leases.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { Breath } from './breath.ts'
+import type { Holding } from './held.ts'
 import { TurnLimit } from './limit.ts'
 import { type Memory, newMemory } from './memory.ts'
 import { nextLook } from './next.ts'
@@ -32,6 +33,8 @@ export interface ReconcilerOptions<World> {
   readonly kind: Kind<World>
   readonly kube: ReconcileClient
   readonly leases: Pick<Leases, 'acquireTask'>
+  /** One for all reconcilers of a process. */
+  readonly holding: Holding
   /** The name of a lease in Redis, for `<kind>:<key>`. */
   readonly leaseKey: (name: string) => string
   /** The name of a lock in Redis. */
@@ -173,7 +176,7 @@ export class Reconciler<World> {
   }
 
   async #turn(key: string, memory: Memory): Promise<TurnEnd> {
-    const { kind, kube, clock, leaseTtlMs, leases, leaseKey, lockKey, metrics } = this.#options
+    const { kind, kube, clock, leaseTtlMs, leases, holding, leaseKey, lockKey, metrics } = this.#options
     const limit = new TurnLimit(clock, leaseTtlMs * turnShare, this.#stopping.signal)
     this.#limits.set(key, limit)
     const agent = `${kind.name}=${encodeURIComponent(key)}`
@@ -194,7 +197,7 @@ export class Reconciler<World> {
     const ends = () => this.#stopping.signal.aborted
     const onWrite = (verb: string, result: string) => metrics.reconcileWrites.inc({ kind: kind.name, verb, result })
     const onDefect = (error: unknown) => this.#log.defect(key, error)
-    const outside = { clock, writer, limit, acquire, takeLock, ends, onWrite, onDefect }
+    const outside = { clock, writer, limit, holding, acquire, takeLock, ends, onWrite, onDefect }
     try {
       return await new Turn({ kind, key, memory, ...outside }).take()
     } finally {

@@ -26,6 +26,23 @@ describe('Reconciler and Redis', () => {
     expect([...samples.leases.held]).toEqual([])
   })
 
+  test('takes a hundred rights away within a second while Redis is silent', async () => {
+    samples.replica()
+    const names = Array.from({ length: 100 }, (_, i) => `s${i}`)
+    for (const name of names) samples.put(name, { members: ['ada', 'eve'] })
+    await samples.pass(5_000)
+    const late = Promise.withResolvers<void>()
+    samples.leases.late = late.promise
+    for (const name of names) samples.put(name, { members: ['ada'] })
+    await samples.pass(1_000)
+    const isHers = (name: string) => JSON.stringify(samples.get('RoleBinding', `s-${name}`)!.subjects).includes('eve')
+    expect([names.filter(isHers).length, samples.names('RoleBinding').length]).toEqual([0, 100])
+    late.resolve()
+    samples.leases.late = undefined
+    await samples.pass(6_000)
+    expect([...samples.leases.held]).toEqual([])
+  })
+
   test('revokes at once when Redis does not take the lease back', async () => {
     samples.replica()
     samples.put('one', { members: ['ada', 'eve'] })

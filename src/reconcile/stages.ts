@@ -5,7 +5,7 @@ import { Fenced, NeedsSomeone, RetryLater } from '../base/errors.ts'
 import type { TaskLease } from '../leases/leases.ts'
 import type { Due } from './due.ts'
 import { effectName } from './failure.ts'
-import { type Held, heldSoon } from './held.ts'
+import type { Held, Holding } from './held.ts'
 import type { TurnLimit } from './limit.ts'
 import { type Look, signature } from './look.ts'
 import type { Memory } from './memory.ts'
@@ -29,6 +29,7 @@ export interface StagesOptions<World> {
   readonly due: Due
   readonly limit: TurnLimit
   readonly look: () => Look | undefined
+  readonly holding: Holding
   /** Takes a lock; null when another has it. @throws {RetryLater} when Redis does not answer */
   readonly takeLock: (name: string) => Promise<TaskLease | null>
   readonly ends: () => boolean
@@ -120,10 +121,10 @@ export class Stages<World> {
   }
 
   async #underLock(lock: Lock, look: Look, writes: readonly Act[]): Promise<readonly Act[] | 'again'> {
-    const { takeLock, clock, due, limit, onDefect } = this.#options
+    const { holding, takeLock, due, limit, onDefect } = this.#options
     if (due.names.has(lock.name)) return []
     if (this.lock === undefined) {
-      this.lock = await heldSoon(takeLock(lock.name), clock, onDefect)
+      this.lock = await holding.heldSoon(() => takeLock(lock.name), { isPatient: true, onDefect })
       if (this.lock === 'silent') due.names.add(lock.name)
       // Writes of the last holder count.
       return 'again'

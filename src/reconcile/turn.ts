@@ -14,7 +14,7 @@ import { briefly, KubeError } from '../kube/client.ts'
 import type { TaskLease } from '../leases/leases.ts'
 import { Due } from './due.ts'
 import { Failure, statusName } from './failure.ts'
-import { giveBack, type Held, heldSoon } from './held.ts'
+import type { Held, Holding } from './held.ts'
 import { type TurnLimit, TurnOver } from './limit.ts'
 import { type Look, lookAt, sightOf } from './look.ts'
 import { type Memory, remember } from './memory.ts'
@@ -58,6 +58,7 @@ export interface TurnOptions<World> {
   readonly clock: Clock
   readonly writer: Writer
   readonly limit: TurnLimit
+  readonly holding: Holding
   /** Takes the lease of the key; null when another has it. @throws {RetryLater} when Redis does not answer */
   readonly acquire: () => Promise<TaskLease | null>
   /** Takes a lock, as `acquire`. */
@@ -88,19 +89,20 @@ export class Turn<World> {
   #lease: Held | undefined
 
   constructor(options: TurnOptions<World>) {
-    const { kind, key, memory, clock, writer, limit, ends, takeLock, onWrite, onDefect } = options
+    const { kind, key, memory, clock, writer, limit, ends, holding, takeLock, onWrite, onDefect } = options
     this.#options = options
     this.#due = new Due(memory, limit, clock)
     this.#reader = new Reader({ parent: kind.parent, memory, writer, clock, limit })
     const look = () => this.#look()
     const common = { kind, memory, clock, writer, look, onWrite }
-    this.#stages = new Stages({ ...common, reader: this.#reader, due: this.#due, limit, takeLock, ends, onDefect })
+    const taking = { holding, takeLock, onDefect }
+    this.#stages = new Stages({ ...common, ...taking, reader: this.#reader, due: this.#due, limit, ends })
     this.#reporter = new Reporter({ ...common, key, due: this.#due.names })
   }
 
   /** Never throws, but for a defect of the kind. */
   async take(): Promise<TurnEnd> {
-    const { kind, memory, clock, acquire, onDefect } = this.#options
+    const { kind, memory, clock, holding, acquire, onDefect } = this.#options
     const first = this.#look()
     const look = first && (await this.#reader.waiting(first)) ? this.#look() : first
     if (!look) return this.#end('left')
@@ -109,8 +111,8 @@ export class Turn<World> {
       memory.refusals = 0
       return this.#over('idle')
     }
-    this.#lease = await heldSoon(acquire(), clock, onDefect)
     const revokes = this.#writesNow(look).some(isRevocation)
+    this.#lease = await holding.heldSoon(acquire, { isPatient: !revokes, onDefect })
     const onlyRevocations = this.#lease === 'refused'
     if (onlyRevocations && (memory.refusals === 0 || !revokes)) {
       memory.refusals += 1
@@ -123,7 +125,7 @@ export class Turn<World> {
       if (isUndone || losesParent(look, kind.parent)) await this.#stages.readParents(look)
       return await this.#act(onlyRevocations)
     } finally {
-      await Promise.all([this.#stages.lock, this.#lease].map(held => giveBack(held, clock)))
+      await Promise.all([this.#stages.lock, this.#lease].map(held => holding.giveBack(held)))
     }
   }
 

@@ -13,6 +13,7 @@ import { colourKind } from '../../../test/kit/reconcile/sample-colour.ts'
 import type { KubeObject } from '../../base/domain.ts'
 import { RetryLater } from '../../base/errors.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
+import { Holding } from '../held.ts'
 import { Reconciler } from '../reconciler.ts'
 import type { Kind } from '../types.ts'
 import { FakeApi, type Selects } from './api.ts'
@@ -79,6 +80,7 @@ export class Samples {
       ...{
         kube: api.client,
         leases,
+        holding: new Holding(clock),
         leaseKey: (name: string) => name,
         lockKey: (name: string) => `lock-of:${name}`,
         leaseTtlMs: 10_000,

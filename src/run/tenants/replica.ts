@@ -1,6 +1,7 @@
 /** Makes the parts of a process that serves tenants, and joins them. Nothing runs yet, and nothing of labs is loaded. */
 import { failpoint } from '../../base/failpoint.ts'
 import { AdmissionWatch } from '../../kube/policies/watch.ts'
+import { Holding } from '../../reconcile/held.ts'
 import { Reconciler } from '../../reconcile/reconciler.ts'
 import type { Settings } from '../../settings/load.ts'
 import { createProcessGauges } from '../../telemetry/gauges.ts'
@@ -60,7 +61,7 @@ export function makeTenantReplica(settings: Settings, createTracing?: CreateTrac
   const world = tenantWorld(watches.sights, tenantSettings, unguarded)
   const common = {
     ...{ kube, clock, log, failpoint, leases: access.leases, metrics: basics.metrics, room: config.tenants.room },
-    ...{ leaseKey: (name: string) => access.keys.reconcileLease(name) },
+    ...{ holding: new Holding(clock), leaseKey: (name: string) => access.keys.reconcileLease(name) },
     ...{ lockKey: (name: string) => access.keys.reconcileLock(name), leaseTtlMs: config.engine.leaseTtlMs },
   }
   const tenants = new Reconciler({ kind: tenantKind(world), ...common })

@@ -1,6 +1,7 @@
 /** For tests: replicas that reconcile tenants and sudoers on an API server in memory. */
 import { Registry } from 'prom-client'
 import { keepingLog } from '../../../test/kit/log.ts'
+import { Holding } from '../../reconcile/held.ts'
 import { Reconciler } from '../../reconcile/reconciler.ts'
 import { FakeLeases } from '../../reconcile/testing/samples.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
@@ -26,7 +27,7 @@ export class Tenants extends Cluster {
     const common = {
       ...{ kube: api.client, leases, clock, log, leaseTtlMs: 10_000, room: 8, failpoint: async () => {} },
       ...{ leaseKey: (name: string) => name, lockKey: (name: string) => `lock-of:${name}` },
-      metrics: createMetrics(new Registry()),
+      ...{ holding: new Holding(clock), metrics: createMetrics(new Registry()) },
     }
     const tenants = new Reconciler({ kind: tenantKind(world), ...common })
     const sudoers = new Reconciler({ kind: sudoerKind(world), ...common })

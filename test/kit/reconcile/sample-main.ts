@@ -7,6 +7,7 @@ import { KubeClient } from '../../../src/kube/client.ts'
 import { Reflector } from '../../../src/kube/reflector.ts'
 import { Leases } from '../../../src/leases/leases.ts'
 import { factOf } from '../../../src/reconcile/facts.ts'
+import { Holding } from '../../../src/reconcile/held.ts'
 import { Reconciler } from '../../../src/reconcile/reconciler.ts'
 import type { RivalsOptions } from '../../../src/reconcile/rivals.ts'
 import { Sight } from '../../../src/reconcile/sight.ts'
@@ -77,7 +78,7 @@ const sights = Object.fromEntries(
 const writeRoute = routesIn(connection.commands, options.keyPrefix)
 const sample = { sights, flavour: options.flavour, writeRoute }
 const common = {
-  ...{ kube, leases, room: 16 },
+  ...{ kube, leases, holding: new Holding(clock), room: 16 },
   ...{ leaseKey: (name: string) => keys.reconcileLease(name), lockKey: (name: string) => keys.reconcileLock(name) },
   ...{ leaseTtlMs: sampleTtlMs, clock, log, metrics, failpoint, rivals: options.rivals },
 }
