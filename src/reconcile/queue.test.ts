@@ -118,6 +118,19 @@ describe('KeyQueue', () => {
     expect([1, 2, 3].map(() => ofShares.take()?.key)).toEqual(['a0', 'b0', 'a1'])
   })
 
+  test('keeps a key in the share in which it began to wait', async () => {
+    let share = 'x'
+    const moving = new KeyQueue({ clock, gatherMs: 20, room: 40, shareOf: () => share, onReady: () => {} })
+    for (const key of ['a', 'b']) moving.add(key, true)
+    await pass(20)
+    share = 'y'
+    moving.add('a', true)
+    moving.add('c', true)
+    await pass(20)
+    expect([1, 2, 3, 4].map(() => moving.take()?.key)).toEqual(['a', 'c', 'b', undefined])
+    expect(moving.depth).toBe(0)
+  })
+
   test.each([true, false])('gives a share a quarter of the places, if it is urgent: %s', async urgent => {
     const shared = new KeyQueue({ clock, gatherMs: 20, room: 8, shareOf: key => key[0]!, onReady: () => {} })
     for (const key of ['a0', 'a1', 'a2', 'b0']) shared.add(key, urgent)

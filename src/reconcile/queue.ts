@@ -13,7 +13,7 @@ export interface QueueOptions {
   readonly gatherMs: number
   /** Number of keys that are looked at at once. */
   readonly room: number
-  /** The share that a key counts for. */
+  /** The share that a key counts for, from when it begins to wait to the end of its look. */
   readonly shareOf: (key: string) => string
   /** Called when a key can be taken. */
   readonly onReady: () => void
@@ -134,8 +134,8 @@ export class KeyQueue {
     if (!this.#places.isOpen(urgent)) return undefined
     const next = lane.take(share => this.#places.isOpenFor({ share, urgent }))
     if (!next) return undefined
-    const { key, asked } = next
-    this.#places.take(key, { share: this.#options.shareOf(key), urgent })
+    const { key, share, asked } = next
+    this.#places.take(key, { share, urgent })
     return { key, ...asked }
   }
 }

@@ -229,7 +229,7 @@ export interface Kind<World> {
    * them, and should be that of `world` while nothing else differs. `nowMs`: since the epoch. Undefined: nobody is told.
    */
   report(key: string, world: World, result: Result, nowMs: number): StatusPatch | undefined
-  /** The share that a key counts for, so that nobody delays others; pure. Default: its namespace, or itself without one. */
+  /** The share that a key counts for now, so that nobody delays others; pure. Default: its namespace, or itself without one. */
   shareOf?(key: string): string
   /**
    * Called when a key that was held is left: by each replica that held it, again after it has thrown, and never if nobody ran

@@ -23,8 +23,17 @@ export function tenantKind(world: TenantWorld): Kind<TenantWorld> {
     world: () => world,
     desired: desiredTenant,
     report: tenantStatus,
+    shareOf: name => (isLiving(world.sights.lnamespaces.get(name)) ? name : shareOfEnded),
   }
 }
+
+/**
+ * The one share of all that the garbage collector ends too, since no LNamespace is left. Thousands of deletions so do not delay
+ * the end of a right that only we take away.
+ */
+export const shareOfEnded = ''
+
+export const isLiving = (parent: Fact | undefined): boolean => parent !== undefined && !parent.deleting
 
 /** The watches of objects that bound a Namespace, beside its labels. */
 const bounding = ['quotas', 'limitRanges', 'networkPolicies'] as const

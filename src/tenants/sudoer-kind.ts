@@ -2,13 +2,13 @@
 import type { Change } from '../kube/picture.ts'
 import type { Fact, Kind, Poke, Source, Verdict } from '../reconcile/types.ts'
 import { firstEnd, grantsIn, grantsText, runningGrants } from './grants.ts'
-import { pokes } from './kind.ts'
+import { isLiving, pokes, shareOfEnded } from './kind.ts'
 import { selfName, userOfName } from './names.ts'
 import { belongsTo, withoutForeign } from './objects.ts'
 import { selfRights } from './rights.ts'
 import { checked } from './rules.ts'
 import { isOrphaning } from './spec.ts'
-import { tenantWatches } from './watches.ts'
+import { type TenantSights, tenantWatches } from './watches.ts'
 import { tenantParent } from './words.ts'
 import { hasSudo, ownNamespace, sudoUsers, type TenantWorld } from './world.ts'
 
@@ -21,15 +21,29 @@ export function sudoerKind(world: TenantWorld): Kind<TenantWorld> {
     desired: desiredSudoer,
     // A tenant tells of its sudoers.
     report: () => undefined,
-    // Names of users may contain slashes.
-    shareOf: user => user,
+    shareOf: user => (isListed(user, world) || isOwned(user, world) ? user : shareOfEnded),
   }
+}
+
+const isListed = (user: string, { bySudoer }: TenantWorld) => bySudoer(user).some(isLiving)
+
+/** Whether a living LNamespace owns what stands, though it may list the user no more. */
+function isOwned(user: string, { sights }: TenantWorld): boolean {
+  const owners = standingOf(user, sights).flatMap(fact => fact.owners)
+  return owners.some(({ name, uid }) => {
+    const parent = sights.lnamespaces.get(name)
+    return parent?.uid === uid && isLiving(parent)
+  })
+}
+
+function standingOf(user: string, { clusterRoles, clusterRoleBindings }: TenantSights): readonly Fact[] {
+  const name = selfName(user)
+  return [clusterRoles.get(name) ?? [], clusterRoleBindings.get(name) ?? []].flat()
 }
 
 export function desiredSudoer(user: string, world: TenantWorld, nowMs: number): Verdict {
   const { sights, settings, bySudoer, unguarded } = world
-  const name = selfName(user)
-  const standing = [sights.clusterRoles.get(name) ?? [], sights.clusterRoleBindings.get(name) ?? []].flat()
+  const standing = standingOf(user, sights)
   const listing = bySudoer(user).filter(fact => gives(user, fact, world, nowMs))
   const parents = listing.filter(({ deleting }) => !deleting).sort((a, b) => (a.uid < b.uid ? -1 : 1))
   const dueMs = firstEnd(listing.flatMap(fact => grantsOf(user, fact, world, nowMs)))
