@@ -27,6 +27,7 @@ async function conditions(result: Partial<Result>, laterMs = 0): Promise<readonl
   const { world } = tenants.replica()
   await tenants.made('a', people)
   await tenants.stop()
+  tenants.unguarded = result.onlyRevocations
   const patch = tenantStatus('a', world, { ...settled, ...result }, tenants.clock.wallMs() + laterMs)
   return patch!.status.conditions as readonly Condition[]
 }
@@ -55,4 +56,13 @@ test('tenantStatus keeps the time of a condition that is as it was, and tells wh
   const times = (all: readonly Condition[]) => all.map(({ lastTransitionTime }) => lastTransitionTime)
   expect(times(after).slice(0, 2)).toEqual(times(before).slice(0, 2))
   expect(times(after).slice(2)).not.toEqual(times(before).slice(2))
+})
+
+test('tenantStatus tells nothing while policies are missing for a moment', async () => {
+  const tenants = new Tenants()
+  const { world } = tenants.replica()
+  await tenants.made('a', people)
+  await tenants.stop()
+  const momentary = { ...world, longUnguarded: () => undefined }
+  expect(tenantStatus('a', momentary, { ...settled, onlyRevocations: 'none' }, tenants.clock.wallMs())).toBeUndefined()
 })

@@ -21,10 +21,11 @@ interface State {
 const yes = (reason: string): State => ({ is: true, reason, message: '' })
 const no = (reason: string, message: string): State => ({ is: false, reason, message })
 
-/** `report` of the kind *tenant*. */
+/** `report` of the kind *tenant*. Nothing is told while it is not known whether policies are missing, or only for a moment. */
 export function tenantStatus(name: string, world: TenantWorld, result: Result, nowMs: number): StatusPatch | undefined {
   const of = world.sights.lnamespaces.get(name)
   if (!of || of.deleting) return undefined
+  if (result.onlyRevocations !== undefined && world.longUnguarded() === undefined) return undefined
   const admission = admitted(of, world)
   const spec = 'spec' in admission ? admission.spec : undefined
   const accepted = acceptedState(admission, result)

@@ -21,6 +21,8 @@ export interface TenantWorld {
   readonly settings: TenantSettings
   /** Why nothing may be granted or loosened: admission policies are missing. Undefined if all of them are in force. */
   readonly unguarded: () => string | undefined
+  /** The same, once it lasts. */
+  readonly longUnguarded: () => string | undefined
   /** LNamespaces by the user who asked for them. */
   readonly byRequester: (user: string) => readonly Fact[]
   /** LNamespaces by the users whom they name for sudo, whether or not these have it now. */
@@ -33,11 +35,12 @@ export function tenantWorld(
   sights: TenantSights,
   settings: TenantSettings,
   unguarded: () => string | undefined,
+  longUnguarded = unguarded,
 ): TenantWorld {
   const inNamespaces = sights.roleBindings.index(groupTenants)
   const inCluster = sights.clusterRoleBindings.index(groupTenants)
   return {
-    ...{ sights, settings, unguarded },
+    ...{ sights, settings, unguarded, longUnguarded },
     byRequester: sights.lnamespaces.index(fact => [requesterOf(fact)]),
     bySudoer: sights.lnamespaces.index(fact => sudoUsers(fact, settings)),
     naming: tenant => [...inNamespaces(tenant), ...inCluster(tenant)],

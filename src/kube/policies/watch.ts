@@ -32,6 +32,8 @@ export interface AdmissionWatchOptions {
 
 /** The pause between checks while something required is missing. */
 export const missingMs = 2_000
+/** A refusal lasts if a check finds it again after this time. An API server that starts knows neither rights nor policies. */
+export const lastingMs = 3_000
 /** The interval varies by this share, so that replicas do not ask in step. */
 const jitter = 0.1
 
@@ -41,6 +43,9 @@ export class AdmissionWatch {
   readonly #lacking: Rarely
   #askedMs = Number.NEGATIVE_INFINITY
   #answer: PolicyAnswer | undefined
+  /** When the first of the refusals in a row was found. */
+  #refusedSinceMs: number | undefined
+  #isLasting = false
 
   constructor(options: AdmissionWatchOptions) {
     const { clock, log, words } = options
@@ -89,6 +94,11 @@ export class AdmissionWatch {
     return active === false ? `${words.notActive} (${reason})` : reason
   }
 
+  /** As `refusal`, once it lasts. */
+  get lastingRefusal(): string | undefined {
+    return this.#isLasting ? this.refusal : undefined
+  }
+
   /** Rights that the account lacked at the last check, in words. */
   get lacking(): readonly string[] {
     return this.#answer?.missing ?? []
@@ -106,12 +116,19 @@ export class AdmissionWatch {
     const answer = await ask(this.#loop.signal)
     const before = this.#answer
     this.#answer = answer
+    this.#time()
     if (isWithoutRights(answer)) {
       this.#lacking.failed(lackingWords(answer, words), { missing: answer.missing, remedy: words.remedy })
     } else this.#lacking.worked()
     onAnswer?.(answer, before)
     this.#report(answer, before)
     return this.#rest()
+  }
+
+  #time(): void {
+    const nowMs = this.#options.clock.monotonicMs()
+    this.#refusedSinceMs = this.refusal === undefined ? undefined : (this.#refusedSinceMs ?? nowMs)
+    this.#isLasting = this.#refusedSinceMs !== undefined && nowMs >= this.#refusedSinceMs + lastingMs
   }
 
   #report(answer: PolicyAnswer, before: PolicyAnswer | undefined): void {

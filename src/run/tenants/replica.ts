@@ -54,11 +54,11 @@ export function makeTenantReplica(settings: Settings, createTracing?: CreateTrac
   })
   withoutRight.add(() => policies.wake())
   // The reason, which may differ at each check, is in the log and at /readyz: statuses would be written again and again.
-  const unguarded = () => {
-    if (policies.refusal === undefined) return undefined
-    return policies.active ? policyWords.refuses : policyWords.notActive
-  }
-  const world = tenantWorld(watches.sights, tenantSettings, unguarded)
+  const words = (refusal: string | undefined) =>
+    refusal && (policies.active ? policyWords.refuses : policyWords.notActive)
+  const unguarded = () => words(policies.refusal)
+  const longUnguarded = () => words(policies.lastingRefusal)
+  const world = tenantWorld(watches.sights, tenantSettings, unguarded, longUnguarded)
   const common = {
     ...{ kube, clock, log, failpoint, leases: access.leases, metrics: basics.metrics, room: config.tenants.room },
     ...{ holding: new Holding(clock), leaseKey: (name: string) => access.keys.reconcileLease(name) },
@@ -71,10 +71,11 @@ export function makeTenantReplica(settings: Settings, createTracing?: CreateTrac
     tenants.poke(name, true)
     sudoers.poke(user, true)
   }
-  let before = unguarded()
+  const guarding = () => [unguarded(), longUnguarded()].join()
+  let before = guarding()
   const changed = () => {
-    if (unguarded() === before) return
-    before = unguarded()
+    if (guarding() === before) return
+    before = guarding()
     for (const reconciler of reconcilers) reconciler.pokeAll()
   }
   const parts = { basics, kube, access, watches, policies, world, reconcilers }
