@@ -1,20 +1,22 @@
 /**
  * A release leaves as they are the objects that an older one recorded, and those that stand while the Deployment and the definition
- * of the resource are exchanged. Nothing but a status is written, and nobody's rights change.
+ * of the resource are exchanged. Nothing but a status is written, and nobody's rights change. An API server that starts again
+ * changes not even statuses.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { tenantsObjects } from '../../../dev/kube/tenants.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { besideVariable } from '../../kit/attack/result.ts'
+import { controlApiServer } from '../../kit/cluster/api-server.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import { builtProgram } from '../../kit/program/program.ts'
 import { type Release, TenantsDeployment } from '../../kit/tenants/deployment.ts'
 import { lnamespace, siteTenants, user } from '../../kit/tenants/objects.ts'
-import { isTenant, makeAgain, tenantObjects, written } from '../../kit/tenants/past/cluster.ts'
+import { administrator, isTenant, makeAgain, tenantObjects, written } from '../../kit/tenants/past/cluster.ts'
 import { readTenantsPast, tenantPasts } from '../../kit/tenants/past/files.ts'
 import { grants, isAllowed, questionsAbout } from '../../kit/tenants/past/grants.ts'
 import { pastInstallation } from '../../kit/tenants/past/record.ts'
-import { TenantsSite } from '../../kit/tenants/site.ts'
+import { change, TenantsSite } from '../../kit/tenants/site.ts'
 import { testBed } from '../../kit/testbed.ts'
 
 /** Tenants that are upgraded; 200 in full size. */
@@ -95,6 +97,17 @@ describe(`${size} tenants`, () => {
     expect(await losses.end()).toEqual([])
     expect(losses.asked).toBeGreaterThan(rights.length)
   })
+
+  test('keep their statuses while the API server is killed and starts again', async () => {
+    const before = versionsOf(await tenantObjects(site.kube))
+    await controlApiServer(site.cluster.stateDir, site.kube).restart()
+    const edited = 'tenant-0'
+    await site.must(administrator, change(lnamespace(edited), { spec: { users: [user('user-late')] } }))
+    await eventually('the edit counts', async () => readyGeneration(await tenantObjects(site.kube), edited) > 1)
+    await deployment.looked(size, size)
+    const after = versionsOf(await tenantObjects(site.kube))
+    expect({ ...after, [edited]: '' }).toEqual({ ...before, [edited]: '' })
+  })
 })
 
 const specOf = (index: number) => ({
@@ -127,6 +140,24 @@ const definitions = {
     version.additionalPrinterColumns = version.additionalPrinterColumns.filter(({ name }) => name === 'Age')
     return copy
   },
+}
+
+/** The versions of the LNamespaces, which change with each status. */
+const versionsOf = (objects: readonly KubeObject[]): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(objects.filter(isTenant).map(({ metadata }) => [metadata.name, metadata.resourceVersion]))
+
+/** The last generation of an LNamespace that is as declared; 0 if it is not. */
+function readyGeneration(objects: readonly KubeObject[], name: string): number {
+  const { metadata, status } = objects.find(object => isTenant(object) && object.metadata.name === name)!
+  const { conditions = [] } = (status ?? {}) as { conditions?: readonly Condition[] }
+  const ready = conditions.find(({ type }) => type === 'Ready')
+  return ready?.status === 'True' && ready.observedGeneration === metadata.generation ? ready.observedGeneration : 0
+}
+
+interface Condition {
+  readonly type: string
+  readonly status: string
+  readonly observedGeneration: number
 }
 
 interface Version {

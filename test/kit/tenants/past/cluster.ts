@@ -8,7 +8,7 @@ import { controller, make, type TenantsSite } from '../site.ts'
 
 const { lnamespaces, namespaces, ...others } = tenantWatches
 const kinds = [lnamespaces, namespaces, ...Object.values(others)]
-const administrator = { name: 'admin', groups: ['system:masters'] }
+export const administrator = { name: 'admin', groups: ['system:masters'] }
 const isOurs = ({ metadata }: KubeObject) => metadata.labels?.[tenantLabels.installation] !== undefined
 
 /** All LNamespaces, and the objects with our label; LNamespaces come first, then Namespaces. */
