@@ -46,7 +46,7 @@ async function pass(ms: number) {
 /** Redis does not answer in time; the question is still open. */
 async function silent() {
   take()
-  await pass(250)
+  await pass(1_000)
 }
 
 describe('Holding', () => {
@@ -58,9 +58,12 @@ describe('Holding', () => {
     expect([one.held, two.held]).toEqual([expect.objectContaining({ token: 'one' }), 'refused'])
   })
 
-  test('waits for a quarter of a second, and gives back what comes later', async () => {
-    const late = take()
-    await pass(249)
+  test.each([
+    [true, 1_000],
+    [false, 250],
+  ])('waits for an answer, if it is patient (%s) for %i ms, and gives back what comes later', async (isPatient, ms) => {
+    const late = take(isPatient)
+    await pass(ms - 1)
     expect(late.held).toBeUndefined()
     await pass(1)
     expect(late.held).toBe('silent')
@@ -69,50 +72,43 @@ describe('Holding', () => {
     expect(released).toEqual(['late'])
   })
 
-  test('asks and waits no more while a question has no answer', async () => {
+  test('neither asks nor waits for a revocation while a question has no answer', async () => {
     await silent()
-    const more = [take(), take(false), take()]
+    const more = [take(false), take(false)]
     await pass(0)
-    expect([more.map(({ held }) => held), asked.length]).toEqual([['silent', 'silent', 'silent'], 1])
+    expect([more.map(({ held }) => held), asked.length]).toEqual([['silent', 'silent'], 1])
   })
 
-  test('lets one ask again after the time-out, and wait if it is patient', async () => {
+  test('waits less for a patient turn while Redis is silent', async () => {
+    await silent()
+    const patient = take()
+    await pass(249)
+    expect([patient.held, asked.length]).toEqual([undefined, 2])
+    await pass(1)
+    expect(patient.held).toBe('silent')
+  })
+
+  test('asks again for a revocation after the time-out, without waiting, and gives that lease back', async () => {
     await silent()
     asked[0]!.reject(silence)
     await pass(0)
-    const [patient, beside] = [take(), take()]
+    const [first, beside] = [take(false), take(false)]
     await pass(0)
-    expect([patient.held, beside.held, asked.length]).toEqual([undefined, 'silent', 2])
-    asked[1]!.resolve(lease('back'))
-    await pass(0)
-    expect(patient.held).toMatchObject({ token: 'back' })
-    const next = take()
-    await pass(0)
-    expect([next.held, asked.length]).toEqual([undefined, 3])
-  })
-
-  test('asks without waiting for a turn that is not patient, and gives that lease back', async () => {
-    await silent()
-    asked[0]!.reject(silence)
-    await pass(0)
-    const hasty = take(false)
-    await pass(0)
-    expect([hasty.held, asked.length]).toEqual(['silent', 2])
-    asked[1]!.resolve(lease('hasty'))
+    expect([first.held, beside.held, asked.length]).toEqual(['silent', 'silent', 2])
+    asked[1]!.resolve(lease('first'))
     await pass(0)
     const next = take(false)
     await pass(0)
-    expect([released, next.held, asked.length]).toEqual([['hasty'], undefined, 3])
+    expect([released, next.held, asked.length]).toEqual([['first'], undefined, 3])
   })
 
-  test('asks at once after an answer that came late', async () => {
+  test('waits again after an answer that came late', async () => {
     await silent()
     asked[0]!.resolve(null)
     await pass(0)
-    take()
-    take()
-    await pass(0)
-    expect(asked).toHaveLength(3)
+    const next = take(false)
+    await pass(249)
+    expect([next.held, asked.length]).toEqual([undefined, 2])
   })
 
   test('does not call a defect a silence', async () => {

@@ -1,6 +1,7 @@
 /**
  * Leases of a turn. They spare work, so a turn waits hardly for them. That Redis is silent is remembered for all turns of a
- * process: then one of them asks at a time, and no other waits.
+ * process, so that a revocation does not wait then. Others wait in any case: without leases all replicas do the same, and where
+ * only the machine is busy that makes it busier.
  */
 import type { Clock } from '../base/clock.ts'
 import { Deadline, unlessAborted } from '../base/deadline.ts'
@@ -10,11 +11,13 @@ import type { TaskLease } from '../leases/leases.ts'
 /** A lease; or another replica has it; or Redis does not answer. */
 export type Held = TaskLease | 'refused' | 'silent'
 
-/** Redis counts as silent after this time. */
+/** Redis counts as silent after this time, for a turn that has no time, and while it is silent. */
 const leaseMs = 250
+/** And for all others. */
+const patientMs = 1_000
 
 export interface HoldOptions {
-  /** Whether the turn waits for an answer although Redis was silent a moment ago. */
+  /** Whether the turn has time: it takes nothing away. */
   readonly isPatient: boolean
   /** Gets an error that no Redis explains; the turn goes on as without Redis. */
   readonly onDefect: (error: unknown) => void
@@ -33,11 +36,12 @@ export class Holding {
 
   /** @param acquire null when another has it. A lease that comes too late is given back. */
   async heldSoon(acquire: () => Promise<TaskLease | null>, { isPatient, onDefect }: HoldOptions): Promise<Held> {
-    if (this.#isSilent && this.#open.size > 0) return 'silent'
-    const isAwaited = isPatient || !this.#isSilent
+    const isSilent = this.#isSilent
+    if (isSilent && !isPatient && this.#open.size > 0) return 'silent'
     const asked = this.#ask(acquire)
-    const held = isAwaited ? await this.#soon(asked) : undefined
-    if (held !== undefined) return held.value ?? 'refused'
+    const waitMs = isPatient && !isSilent ? patientMs : leaseMs
+    const held = isSilent && !isPatient ? undefined : await this.#soon(asked, waitMs)
+    if (held) return held.value ?? 'refused'
     asked.then(
       lease => lease?.release(),
       error => {
@@ -53,7 +57,7 @@ export class Holding {
     const released = held.release()
     if (this.#isSilent) released.catch(() => {})
     // It lapses.
-    else if (!(await this.#soon(released))) this.#isSilent = true
+    else if (!(await this.#soon(released, leaseMs))) this.#isSilent = true
   }
 
   #ask(acquire: () => Promise<TaskLease | null>): Promise<TaskLease | null> {
@@ -71,8 +75,8 @@ export class Holding {
   }
 
   /** The result; undefined if it fails, or does not come in time. */
-  async #soon<T>(promise: Promise<T>): Promise<{ readonly value: T } | undefined> {
-    const deadline = new Deadline(this.#clock, leaseMs)
+  async #soon<T>(promise: Promise<T>, ms: number): Promise<{ readonly value: T } | undefined> {
+    const deadline = new Deadline(this.#clock, ms)
     try {
       return { value: await unlessAborted(promise, deadline.signal) }
     } catch {

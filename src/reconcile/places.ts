@@ -1,8 +1,10 @@
 /**
  * Limits the keys that are looked at at the same time. A quarter of the places is for urgent keys alone, and another one for
- * all others. No share has more than a quarter of them in each lane: a key that hangs, or is edited again and again, delays
- * others hardly. Pure.
+ * all others, unless the API server is busy: then these have fewer. No share has more than a quarter of the places in each
+ * lane: a key that hangs, or is edited again and again, delays others hardly. Pure.
  */
+
+import { Pace } from './pace.ts'
 
 export interface Place {
   readonly share: string
@@ -15,12 +17,15 @@ export class Places {
   readonly #mostOfLane: number
   readonly #mostOfShare: number
   readonly #taken = new Map<string, Place>()
+  /** Of what is not urgent. */
+  readonly #pace: Pace
 
   /** @param room number of places */
   constructor(room: number) {
     this.#room = room
     this.#mostOfLane = Math.max(1, room - Math.ceil(room / 4))
     this.#mostOfShare = Math.max(1, Math.floor(room / 4))
+    this.#pace = new Pace(Math.max(1, Math.floor(room / 8)), this.#mostOfLane)
   }
 
   has(key: string): boolean {
@@ -29,7 +34,13 @@ export class Places {
 
   /** Whether a lane may have one more. */
   isOpen(urgent: boolean): boolean {
-    return this.#taken.size < this.#room && this.#count(place => place.urgent === urgent) < this.#mostOfLane
+    const most = urgent ? this.#mostOfLane : this.#pace.limit
+    return this.#taken.size < this.#room && this.#count(place => place.urgent === urgent) < most
+  }
+
+  /** The API server has answered after `ms`. */
+  answered(ms: number): void {
+    this.#pace.answered(ms)
   }
 
   /** Whether a share may have one more in a lane that is open. */

@@ -88,6 +88,11 @@ export class KeyQueue {
     return this.#takeOf(this.#urgent, true) ?? this.#takeOf(this.#normal, false)
   }
 
+  /** The API server has answered a write after `ms`. */
+  answered(ms: number): void {
+    this.#places.answered(ms)
+  }
+
   /** A key that was taken has been looked at. */
   done(key: string): void {
     this.#places.leave(key)

@@ -196,8 +196,9 @@ export class Reconciler<World> {
     const writer = new Writer({ kube, sights: kind.sources.map(({ watch }) => watch), call })
     const ends = () => this.#stopping.signal.aborted
     const onWrite = (verb: string, result: string) => metrics.reconcileWrites.inc({ kind: kind.name, verb, result })
+    const onAnswer = (ms: number) => this.#queue.answered(ms)
     const onDefect = (error: unknown) => this.#log.defect(key, error)
-    const outside = { clock, writer, limit, holding, acquire, takeLock, ends, onWrite, onDefect }
+    const outside = { clock, writer, limit, holding, acquire, takeLock, ends, onWrite, onAnswer, onDefect }
     try {
       return await new Turn({ kind, key, memory, ...outside }).take()
     } finally {

@@ -47,6 +47,29 @@ describe('Reconciler and time', () => {
     expect(samples.phase('one')).toBe('Ready')
   })
 
+  test('writes fewer keys at once while the server is busy, and all of them in the end', async () => {
+    const shares = (kind: AnyKind) => ({ ...kind, shareOf: (key: string) => key })
+    samples.replica({ room: 32, change: shares as never })
+    for (let i = 0; i < 40; i += 1) samples.put(`quick-${i}`)
+    await samples.pass(5_000)
+    const [before, after] = [new Set<string>(), new Set<string>()]
+    let open = before
+    samples.api.onWrite = async (_verb, { name }) => {
+      open.add(name)
+      await samples.clock.sleep(400)
+      open.delete(name)
+    }
+    for (let i = 0; i < 200; i += 1) samples.put(`slow-${i}`)
+    await samples.pass(300)
+    const most = before.size
+    await samples.pass(10_000)
+    open = after
+    await samples.pass(400)
+    expect([most > 20, after.size < most / 2]).toEqual([true, true])
+    await samples.pass(100_000)
+    expect(samples.names('RoleBinding')).toHaveLength(240)
+  })
+
   test('keeps places for what is urgent while all else hangs', async () => {
     samples.replica({ room: 4 })
     samples.put('old', { members: ['ada', 'eve'] })

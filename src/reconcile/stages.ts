@@ -34,6 +34,8 @@ export interface StagesOptions<World> {
   readonly takeLock: (name: string) => Promise<TaskLease | null>
   readonly ends: () => boolean
   readonly onWrite: (act: string, result: string) => void
+  /** Gets the time of each write, in ms. */
+  readonly onAnswer: (ms: number) => void
   readonly onDefect: (error: unknown) => void
 }
 
@@ -158,9 +160,9 @@ export class Stages<World> {
 
   /** Sends acts side by side. @throws the first failure, when all have their answers */
   async #sendAll(acts: readonly Act[], wish: string) {
-    const { writer, onWrite, memory, clock, limit } = this.#options
+    const { onWrite, memory, clock, limit } = this.#options
     if (acts.some(restricts)) memory.restrictAtMs = clock.monotonicMs() + restrictMs
-    const send = () => Promise.allSettled(acts.map(act => writer.send(act)))
+    const send = () => Promise.allSettled(acts.map(act => this.#sendOne(act)))
     const settled = await (acts.every(isRevocation) ? send() : limit.interruptible(send))
     for (const [i, outcome] of settled.entries()) {
       onWrite(acts[i]!.act, outcome.status === 'fulfilled' ? outcome.value : 'failed')
@@ -172,5 +174,15 @@ export class Stages<World> {
       this.failedKind = refOfAct(acts[i]!).kind
       throw outcome.reason
     })
+  }
+
+  async #sendOne(act: Act) {
+    const { writer, clock, onAnswer } = this.#options
+    const begunMs = clock.monotonicMs()
+    try {
+      return await writer.send(act)
+    } finally {
+      onAnswer(clock.monotonicMs() - begunMs)
+    }
   }
 }

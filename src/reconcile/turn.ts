@@ -66,6 +66,8 @@ export interface TurnOptions<World> {
   /** Whether the process ends: nothing more is begun. */
   readonly ends: () => boolean
   readonly onWrite: (act: string, result: string) => void
+  /** Gets the time of each write, in ms. */
+  readonly onAnswer: (ms: number) => void
   /** Gets an error of a lease that is not Redis' silence. */
   readonly onDefect: (error: unknown) => void
 }
@@ -89,14 +91,14 @@ export class Turn<World> {
   #lease: Held | undefined
 
   constructor(options: TurnOptions<World>) {
-    const { kind, key, memory, clock, writer, limit, ends, holding, takeLock, onWrite, onDefect } = options
+    const { kind, key, memory, clock, writer, limit, ends, holding, takeLock, onDefect, onWrite, onAnswer } = options
     this.#options = options
     this.#due = new Due(memory, limit, clock)
     this.#reader = new Reader({ parent: kind.parent, memory, writer, clock, limit })
     const look = () => this.#look()
     const common = { kind, memory, clock, writer, look, onWrite }
-    const taking = { holding, takeLock, onDefect }
-    this.#stages = new Stages({ ...common, ...taking, reader: this.#reader, due: this.#due, limit, ends })
+    const outside = { holding, takeLock, onDefect, onAnswer, ends }
+    this.#stages = new Stages({ ...common, ...outside, reader: this.#reader, due: this.#due, limit })
     this.#reporter = new Reporter({ ...common, key, due: this.#due.names })
   }
 
