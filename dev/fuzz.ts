@@ -4,25 +4,18 @@ import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { setupLabs } from './fuzz/labs.ts'
 import { type FuzzOptions, parseFuzzOptions, usage } from './fuzz/options.ts'
+import type { Scene } from './fuzz/scene.ts'
+import { setupTenantScene } from './fuzz/tenants.ts'
 import { runCommand } from './process/program.ts'
 import { createProgress, type Progress } from './process/progress.ts'
 import { openRun } from './run/run.ts'
 import { pythonProgram } from './setup/python.ts'
 import { setup } from './setup/setup.ts'
-import { type Stack, setupStack, startStack } from './stack/stack.ts'
 
 const ours = fileURLToPath(new URL('fuzz', import.meta.url))
 const kept = fileURLToPath(new URL('../.artefacts/fuzz', import.meta.url))
-const choice = { realNode: 'never', kwok: 1 } as const
-const administrator = 'admin'
-/** Raised limits: twenty users send as many requests as thousands do. */
-const overrides = {
-  api: {
-    rates: { createsPerMinute: 60_000, changesPerMinute: 60_000, readsPerSecond: 5000, documentsPerSecond: 5000 },
-  },
-}
-
 /** The result of a run. */
 interface Verdict {
   readonly ok: boolean
@@ -37,22 +30,20 @@ async function fuzz(options: FuzzOptions, signal: AbortSignal): Promise<number> 
   await setup(['python'], progress, signal)
   const requirements = join(ours, 'requirements.txt')
   const program = await pythonProgram({ name: 'schemathesis', requirements, progress, signal })
-  const tools = await setupStack({ ...choice, audit: false }, progress, signal)
+  const start = await (options.tenants ? setupTenantScene : setupLabs)(progress, signal)
   const run = await openRun(progress)
   try {
     const { stateDir } = run
-    const { replicas } = options
-    const users = options.users + 1
-    const stack = await startStack({ ...choice, stateDir, tools, progress, signal, replicas, users, overrides })
+    const scene = await start({ ...options, stateDir, progress, signal })
     try {
-      const code = await makeUp({ program, options, stack, stateDir, progress, signal })
-      const verdict = await judge(stack, stateDir, code)
+      const code = await makeUp({ program, options, scene, stateDir, progress, signal })
+      const verdict = await judge(scene, stateDir, code)
       process.stdout.write(
         `RESULT ${JSON.stringify({ fuzz: 'schemathesis', ...options, exit_code: code, ...verdict })}\n`,
       )
       return verdict.ok ? 0 : 1
     } finally {
-      await Promise.all(stack.replicas.map(replica => replica.stop(0)))
+      await Promise.all(scene.replicas.map(replica => replica.stop(0)))
     }
   } finally {
     await progress.part('take down', () => run.close())
@@ -62,20 +53,20 @@ async function fuzz(options: FuzzOptions, signal: AbortSignal): Promise<number> 
 interface MakingUp {
   readonly program: string
   readonly options: FuzzOptions
-  readonly stack: Stack
+  readonly scene: Scene
   readonly stateDir: string
   readonly progress: Progress
   readonly signal: AbortSignal
 }
 
 /** Runs Schemathesis: its output goes to stderr, its reports to the folder of artefacts. Returns its exit code. */
-async function makeUp({ program, options, stack, stateDir, progress, signal }: MakingUp): Promise<number> {
+async function makeUp({ program, options, scene, stateDir, progress, signal }: MakingUp): Promise<number> {
   mkdirSync(kept, { recursive: true })
   const people = join(stateDir, 'people.json')
-  writeFileSync(people, JSON.stringify(peopleOf(stack)), { mode: 0o600 })
+  writeFileSync(people, JSON.stringify(scene.people), { mode: 0o600 })
   const args = [
     ...['--config-file', join(ours, 'schemathesis.toml'), '--no-color'],
-    ...['run', `${stack.url}/nublado/spawner/v1/openapi.json`],
+    ...['run', scene.document, '--request-timeout', String(scene.timeoutSeconds)],
     ...['--checks', 'all', '--phases', 'examples,coverage,fuzzing,stateful', '--max-time', String(options.seconds)],
     ...['--report', 'json,ndjson', '--report-dir', kept, '--generation-database', 'none'],
     ...(options.seed === undefined ? [] : ['--seed', String(options.seed)]),
@@ -92,14 +83,8 @@ async function makeUp({ program, options, stack, stateDir, progress, signal }: M
   })
 }
 
-function peopleOf({ users }: Stack) {
-  const { [administrator]: admin, ...others } = users
-  const tokens = Object.entries(others).map(([name, { token }]) => [name, token])
-  return { admin: admin!.token, users: Object.fromEntries(tokens) }
-}
-
 /** Apart from Schemathesis' findings: did each replica survive, and without an internal error? */
-async function judge({ replicas }: Stack, stateDir: string, code: number): Promise<Verdict> {
+async function judge({ replicas }: Scene, stateDir: string, code: number): Promise<Verdict> {
   const answers: Record<string, number> = {}
   let faults = 0
   for (const { name, monitoringUrl } of replicas) {

@@ -1,6 +1,7 @@
 """What Schemathesis cannot know of the API: tokens of users, and which odd answers are correct.
 
-SKYLAB_FUZZ_PEOPLE names a JSON file: {"admin": token, "users": {name: token}}.
+SKYLAB_FUZZ_PEOPLE names a JSON file: {"users": {name: token}}. That of labs has "admin": token; that of tenants has
+"tenants": [name].
 """
 
 import hashlib
@@ -16,6 +17,10 @@ with open(os.environ["SKYLAB_FUZZ_PEOPLE"], encoding="utf-8") as file:
     PEOPLE = json.load(file)
 USERS = PEOPLE["users"]
 NAMES = sorted(USERS)
+ADMIN = PEOPLE.get("admin")
+TOKENS = [*USERS.values(), *([ADMIN] if ADMIN else [])]
+# Existing values of parameters in paths.
+EXISTING = {"username": NAMES, **({"name": PEOPLE["tenants"]} if "tenants" in PEOPLE else {})}
 EVENT_ID = re.compile(r"[0-9]{1,16}-[0-9]{1,9}")
 
 # Clients do not follow the 303 of a create: it leads to a route of administrators (docs/clients.md).
@@ -32,14 +37,16 @@ def scopes_of(operation) -> set:
     return {scope for requirement in security for scopes in requirement.values() for scope in scopes}
 
 
-def name_somebody(case) -> str:
-    """Uses existing users in most good requests: names drawn at random have no lab and no token."""
-    name = str((case.path_parameters or {}).get("username", case.id))
+def name_existing(case) -> str:
+    """Uses an existing user or tenant in most good requests: a name drawn at random has no lab, no token and no tenant."""
+    given = case.path_parameters or {}
+    parameter = next((each for each in EXISTING if each in given), None)
+    name = str(given.get(parameter, case.id))
     is_good = case.meta is not None and case.meta.generation.mode.is_positive
-    if name in USERS or "username" not in (case.path_parameters or {}) or not is_good or draw(name, 10) == 0:
+    if parameter is None or name in EXISTING[parameter] or not is_good or draw(name, 10) == 0:
         return name
-    case.path_parameters["username"] = NAMES[draw(name, len(NAMES))]
-    return case.path_parameters["username"]
+    case.path_parameters[parameter] = EXISTING[parameter][draw(name, len(EXISTING[parameter]))]
+    return case.path_parameters[parameter]
 
 
 IMAGE_OPTIONS = ("image_tag", "image_list", "image_dropdown")
@@ -58,14 +65,14 @@ def name_an_image(case) -> None:
 
 @schemathesis.auth()
 class Tokens:
-    """Chooses a token with the right to ask: an administrator's, the user's in the path, or any user's."""
+    """Chooses a token with the right to ask: an administrator's, the user's in the path, or a user's, one for each tenant."""
 
     def get(self, case, context):
-        return PEOPLE["admin"]
+        return ADMIN or TOKENS[0]
 
     def set(self, case, data, context):
         token = data
-        name = name_somebody(case)
+        name = name_existing(case)
         name_an_image(case)
         if "exec:notebook" in scopes_of(context.operation):
             token = USERS.get(name) or USERS[NAMES[draw(name, len(NAMES))]]
@@ -83,7 +90,7 @@ def unavailable_says_when(ctx, response, case):
 def tells_nothing_of_the_inside(ctx, response, case):
     """Fails when a body quotes a stack trace, a path of the program or a token."""
     text = response.text or ""
-    for word in ("node_modules", "node:internal", "    at ", PEOPLE["admin"], *USERS.values()):
+    for word in ("node_modules", "node:internal", "    at ", *TOKENS):
         if word in text:
             raise Failure(operation=case.operation.label, title="A body reveals internals", message=text[:500])
 
@@ -92,6 +99,12 @@ def tells_nothing_of_the_inside(ctx, response, case):
 def filter_failure(context, failure, case, response) -> bool:
     """Returns False for answers that follow the specification and only break a convention."""
     kind = type(failure).__name__
+    if failure.title == "SSE event violates schema":
+        # Schemathesis takes the schema of a stream for that of one event; the document has it for the text of the stream.
+        return False
+    if kind == "AcceptedNegativeData" and failure.message.endswith("in header - object with unexpected properties"):
+        # No server refuses a header that it does not know.
+        return False
     if kind == "UseAfterFree":
         # After 202 the lab is still shown until its deletion is done, and its events can be read for ten minutes more.
         # 204 says that no event follows the named one.

@@ -4,6 +4,7 @@ import { UsageError } from '../process/program.ts'
 
 export const usage = `usage: npm run fuzz -- [OPTIONS]
 
+  --tenants           the API of tenants, with three people, instead of that of labs
   --minutes N         how long requests are made up (default 1; parts of a minute may be given)
   --seed N            with this seed, as the line of an earlier run has it
   --replicas N        replicas of the controller, behind a balancer (default 3)
@@ -11,6 +12,7 @@ export const usage = `usage: npm run fuzz -- [OPTIONS]
 `
 
 export interface FuzzOptions {
+  readonly tenants: boolean
   readonly seconds: number
   readonly seed: number | undefined
   readonly replicas: number
@@ -19,20 +21,28 @@ export interface FuzzOptions {
 
 /** @throws {UsageError} */
 export function parseFuzzOptions(args: readonly string[]): FuzzOptions {
-  const { minutes, seed, replicas, users } = parse(args)
+  const { tenants, minutes, seed, replicas, users } = parse(args)
   const seconds = Math.round(Number(minutes) * 60)
   if (!(seconds >= 1 && seconds <= 86_400)) throw new UsageError(`--minutes: must be more than 0, not ${minutes}`)
+  if (tenants && users !== undefined) throw new UsageError('--users: tenants have three people')
   return {
+    tenants,
     seconds,
     seed: seed === undefined ? undefined : whole('seed', seed, 0),
     replicas: whole('replicas', replicas, 1),
-    users: whole('users', users, 2),
+    users: whole('users', users ?? (tenants ? '3' : '20'), 2),
   }
 }
 
 function parse(args: readonly string[]) {
   const text = (value: string) => ({ type: 'string', default: value }) as const
-  const options = { minutes: text('1'), seed: { type: 'string' }, replicas: text('3'), users: text('20') } as const
+  const options = {
+    tenants: { type: 'boolean', default: false },
+    minutes: text('1'),
+    seed: { type: 'string' },
+    replicas: text('3'),
+    users: { type: 'string' },
+  } as const
   try {
     return parseArgs({ args: [...args], options }).values
   } catch (error) {

@@ -32,6 +32,8 @@ export interface TenantSiteOptions {
   readonly replicas: number
   readonly tools: Tools
   readonly progress: Progress
+  /** More for blocks of the configuration. */
+  readonly overrides?: Pick<ConfigInput, 'api' | 'tenants'>
   readonly signal?: AbortSignal | undefined
 }
 
@@ -40,7 +42,7 @@ export const setupTenants = (progress: Progress, signal?: AbortSignal): Promise<
 
 /** Starts all parts; resolves when every replica is ready. When `signal` or a failure interrupts it, the run ends its parts. */
 export async function startTenants(options: TenantSiteOptions): Promise<TenantSite> {
-  const { stateDir, tools, progress, signal } = options
+  const { stateDir, tools, progress, overrides = {}, signal } = options
   const tokens = makeTokens()
   const box = { stateDir, tools, progress, signal, realNode: 'never', kwok: 0, audit: false, people: tokens } as const
   const [redis, program, cluster] = await Promise.all([
@@ -54,12 +56,12 @@ export async function startTenants(options: TenantSiteOptions): Promise<TenantSi
   })
   const config: ConfigInput = {
     run: ['tenants'],
-    api: { host: '127.0.0.1' },
+    api: { host: '127.0.0.1', ...overrides.api },
     redis: { url: redis.programUrl, keyPrefix },
     kubernetes: { kubeconfig: await cluster.tokenKubeconfig(namespace, tenantsAccount), namespace },
     identity: { provider: 'static', static: { file: 'tokens.yaml' } },
     // The people of REST have the same names in the cluster.
-    tenants: { rest: { usernameTemplate: '{username}' } },
+    tenants: { rest: { usernameTemplate: '{username}' }, ...overrides.tenants },
   }
   const configFile = join(stateDir, 'skylab.yaml')
   await writeFile(configFile, stringify(config, { version: '1.1' }), { mode: 0o600 })
