@@ -34,7 +34,7 @@ export async function applyTenants(
   tenants: TenantsConfig,
   signal: AbortSignal,
 ): Promise<() => Promise<void>> {
-  const objects = await tenantsObjects(tenants)
+  const objects = await tenantsObjects({ tenants })
   await applyObjects(cluster, [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'skylab' } }])
   await applyObjects(
     cluster,

@@ -36,7 +36,7 @@ export interface Site {
   readonly kube: AdminKube
   readonly account: AdminKube
   readonly redis: RedisClient
-  readonly settings: SharedSettings & { readonly installation: string; readonly labPrefix: string }
+  readonly settings: SharedSettings & { readonly labPrefix: string }
   /** Starts replicas; resolves when they are ready. */
   start(count: number): Promise<readonly Replica[]>
   /** Processor time of the API server since its start, in seconds. */

@@ -108,12 +108,9 @@ async function writeTenants(folder: string): Promise<void> {
     },
     tenants: { platform: { quota: { pods: 50 } } },
   }
-  const { tenants } = configSchema.parse(config)
+  const settings = { ...configSchema.parse(config), ownNamespace: namespace }
   await writeFile(join(folder, 'tenants.yaml'), stringify(config, { version: '1.1' }))
-  await writeFile(
-    join(folder, 'tenants-rights.yaml'),
-    rightsText(renderTenantRights({ ownNamespace: namespace, tenants })),
-  )
+  await writeFile(join(folder, 'tenants-rights.yaml'), rightsText(renderTenantRights(settings)))
 }
 
 const pathFrom = async (folder: string, to: string) => relative(await realpath(folder), await realpath(to))

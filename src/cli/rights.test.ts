@@ -43,7 +43,7 @@ describe('skylab rights', () => {
     const { code, out } = await rights(tenants, '--namespace', 'ours')
     expect(code).toBe(0)
     const objects = parseAllDocuments(out, { version: '1.1' }).map(each => each.toJS())
-    expect(objects).toEqual(renderTenantRights({ ownNamespace: 'ours', tenants: configSchema.parse(tenants).tenants }))
+    expect(objects).toEqual(renderTenantRights({ ...configSchema.parse(tenants), ownNamespace: 'ours' }))
     expect(out).toContain('example.com/')
   })
 

@@ -30,7 +30,7 @@ export async function showRights({ config: file, namespace }: RightsCommand, { o
   if (controllers === undefined) throw new ConfigError(file, [noNamespace])
   const objects = servesLabs(config)
     ? renderRights(config, controllers)
-    : renderTenantRights({ ownNamespace: controllers, tenants: config.tenants })
+    : renderTenantRights({ ...config, ownNamespace: controllers })
   out(`# Made by \`skylab rights\` of skylab.yaml: make it again after each change there.\n${rightsText(objects)}`)
   return codes.ok
 }

@@ -53,6 +53,18 @@ describe('Sudo', () => {
     expect([bound(), stored()]).toEqual([undefined, undefined])
   })
 
+  test('gives and ends nothing while another installation serves tenants', async () => {
+    const { sudo } = replica()
+    await tenants.made('a', spec)
+    await sudo.grant('a', ann, wish)
+    const before = stored()
+    tenants.giveTo('observatory')
+    const words = 'another installation serves the tenants of this cluster'
+    await expect(sudo.grant('a', oda, wish)).rejects.toThrow(words)
+    await expect(sudo.end('a', ann)).rejects.toThrow(words)
+    expect(stored()).toEqual(before)
+  })
+
   test('puts a further grant in the place of the first when somebody asks again', async () => {
     const { sudo } = replica()
     await tenants.made('a', spec)

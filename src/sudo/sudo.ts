@@ -15,6 +15,7 @@ import { KubeError } from '../kube/errors.ts'
 import type { Fact, OverlaidWatch } from '../reconcile/types.ts'
 import { type Grant, grantsIn, mostGrants, withGrant, withoutGrantsOf } from '../tenants/grants.ts'
 import { eligibleAs, type Somebody } from '../tenants/roles.ts'
+import { elsewhere } from '../tenants/settings.ts'
 import type { Subject } from '../tenants/spec.ts'
 import { tenantParent } from '../tenants/words.ts'
 import { admitted, type TenantWorld } from '../tenants/world.ts'
@@ -119,7 +120,8 @@ export class Sudo {
    * @returns the LNamespace as it is then
    */
   async #write(name: string, user: string, what: string, listOf: (fact: Fact) => JsonObject[] | 'done'): Promise<Fact> {
-    const { onWritten, kube } = this.#options
+    const { onWritten, kube, world } = this.#options
+    if (world.isElsewhere?.()) throw unavailable(elsewhere, 10)
     for (let round = 0; round < maxRounds; round += 1) {
       const fact = this.#sight.get(name)
       if (!fact || fact.deleting) throw noTenant()

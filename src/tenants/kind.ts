@@ -55,7 +55,7 @@ function standingOf(name: string, { sights }: TenantWorld): { readonly bounds: F
 
 export function desiredTenant(name: string, world: TenantWorld, nowMs: number): Verdict {
   const parent = world.sights.lnamespaces.get(name)
-  if (!parent) return { do: 'leave' }
+  if (!parent || world.isElsewhere?.()) return { do: 'leave' }
   const { bounds, rights } = standingOf(name, world)
   const unguarded = world.unguarded()
   const base = { do: 'hold', parent, ...(unguarded !== undefined && { onlyRevocations: unguarded }) } as const

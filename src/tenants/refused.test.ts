@@ -106,3 +106,27 @@ describe('without admission policies', () => {
     expect(tenants.isReady('a')).toBe(true)
   })
 })
+
+describe('while another installation serves tenants', () => {
+  beforeEach(() => tenants.replica())
+
+  test('nothing is written, not even a revocation or a status', async () => {
+    await tenants.made()
+    tenants.giveTo('observatory')
+    tenants.declare('a', { spec: { users: [user('eve')], managers: [], sudoers: [] } })
+    tenants.declare('b', { spec: people })
+    await tenants.pass(60_000)
+    expect(tenants.written()).toEqual([])
+    expect([users(), tenants.trouble('b')]).toEqual([['ada'], []])
+  })
+
+  test('each installation has the tenants that it is given, and the other leaves them', async () => {
+    await tenants.made()
+    tenants.replica({ ...settingsOf(), installation: 'observatory' })
+    tenants.giveTo('observatory')
+    tenants.declare('b', { spec: people })
+    await tenants.pass()
+    expect(tenants.isReady('b')).toBe(true)
+    expect(tenants.get('Namespace', 'b')?.metadata.labels).toMatchObject({ 'lns.skylab/installation': 'observatory' })
+  })
+})

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { KubeObject } from '../base/domain.ts'
 import { reservedBy } from './rules.ts'
-import { renderTenantRights, reservedIn, settingsProblem } from './settings.ts'
+import { isServedElsewhere, renderTenantRights, reservedIn, settingsProblem } from './settings.ts'
 import { settingsOf } from './testing/world.ts'
 
 const roleOf = (declared: object = {}) => renderTenantRights(settingsOf(declared))[0]!
@@ -15,12 +15,14 @@ const namesOf = ({ rules }: KubeObject) =>
 describe('renderTenantRights', () => {
   test('makes a role of the configuration, by default without open labels', () => {
     expect(namesOf(roleOf())).toEqual({
+      installations: ['skylab'],
       reservednames: ['default', 'kube', 'skylab-tenants'],
       reservedprefixes: ['kube-', 'skylab-', 'openshift-'],
       podsecurity: ['baseline', 'restricted'],
     })
     const declared = { reserved: ['istio-system', 'team-*'], labelPrefixes: ['example.com/'] }
     expect(namesOf(roleOf({ ...declared, laxestPodSecurity: 'privileged' }))).toEqual({
+      installations: ['skylab'],
       reservednames: ['default', 'kube', 'skylab-tenants', 'istio-system'],
       reservedprefixes: ['kube-', 'team-'],
       labelprefixes: ['example.com/'],
@@ -69,6 +71,21 @@ describe('settingsProblem', () => {
     expect(settingsProblem(settingsOf(), null)).toContain('there is no ClusterRole skylab-tenants-settings')
   })
 
+  test('names the installation that serves tenants, if it is another one, before all else', () => {
+    const [role] = renderTenantRights({ ...settingsOf({ reserved: ['x-*'] }), installation: 'observatory' })
+    expect(settingsProblem(settingsOf(), role!)).toBe(
+      'another installation serves the tenants of this cluster: the ClusterRole skylab-tenants-settings names observatory, and this one is skylab',
+    )
+  })
+
+  test('asks for a role that names an installation', () => {
+    const { rules, ...role } = roleOf()
+    const nobody = (rules as { resources: string[] }[]).filter(({ resources }) => resources[0] !== 'installations')
+    expect(settingsProblem(settingsOf(), { ...role, rules: nobody })).toContain(
+      'installations skylab only in the configuration',
+    )
+  })
+
   test('reads only rules of the group of the policies', () => {
     const { rules, ...role } = roleOf()
     const elsewhere = (rules as object[]).map(rule => ({ ...rule, apiGroups: ['example.org'] }))
@@ -76,4 +93,12 @@ describe('settingsProblem', () => {
       'podsecurity baseline, restricted only',
     )
   })
+})
+
+test('isServedElsewhere is true at every installation that a role names together with another', () => {
+  const role = roleOf()
+  const rule = { apiGroups: ['skylab.dev'], resources: ['installations'], resourceNames: ['b'], verbs: ['use'] }
+  const both = { ...role, rules: [...(role.rules as object[]), rule] }
+  expect(['skylab', 'b'].map(installation => isServedElsewhere({ installation }, both))).toEqual([true, true])
+  expect([role, null].map(each => isServedElsewhere(settingsOf(), each))).toEqual([false, false])
 })

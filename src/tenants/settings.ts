@@ -14,9 +14,11 @@ export const settingsRole = 'skylab-tenants-settings'
 export const tenantsAccount = 'skylab-tenants'
 
 const policyGroup = 'skylab.dev'
+/** Its names are those of the one installation that serves tenants. */
+const servingInstallations = 'installations'
 
 /** The settings from which all of these follow. */
-export type SharedSettings = Pick<TenantSettings, 'ownNamespace' | 'tenants'>
+export type SharedSettings = Pick<TenantSettings, 'installation' | 'ownNamespace' | 'tenants'>
 
 export interface Reserved {
   readonly names: readonly string[]
@@ -44,6 +46,7 @@ function wantedNames(settings: SharedSettings): Readonly<Record<string, readonly
   const { labelPrefixes, laxestPodSecurity } = settings.tenants
   const { names, prefixes } = reservedIn(settings)
   return {
+    [servingInstallations]: [settings.installation],
     reservednames: unique(names),
     reservedprefixes: unique(prefixes),
     labelprefixes: unique(labelPrefixes),
@@ -77,6 +80,10 @@ export function renderTenantRights(settings: SharedSettings): KubeObject[] {
 /** The difference of the cluster's role from the settings, in words; undefined without one. */
 export function settingsProblem(settings: SharedSettings, role: KubeObject | null): string | undefined {
   if (!role) return `there is no ClusterRole ${settingsRole}: ${remedy}`
+  if (isServedElsewhere(settings, role)) {
+    const names = namesIn(role, servingInstallations).join(', ')
+    return `${elsewhere}: the ClusterRole ${settingsRole} names ${names}, and this one is ${settings.installation}`
+  }
   const differences = Object.entries(wantedNames(settings)).flatMap(([resource, wanted]) => {
     const found = namesIn(role, resource)
     const only = (where: string, names: readonly string[], others: readonly string[]) => {
@@ -88,6 +95,15 @@ export function settingsProblem(settings: SharedSettings, role: KubeObject | nul
   if (differences.length === 0) return undefined
   return `the ClusterRole ${settingsRole} is not as configured (${differences.join('; ')}): ${remedy}`
 }
+
+/**
+ * Whether the role gives the tenants of the cluster to another installation. LNamespaces are one set, so two would write
+ * against each other: one of them writes nothing.
+ */
+export const isServedElsewhere = ({ installation }: Pick<SharedSettings, 'installation'>, role: KubeObject | null) =>
+  role !== null && namesIn(role, servingInstallations).some(name => name !== installation)
+
+export const elsewhere = 'another installation serves the tenants of this cluster'
 
 const remedy = 'apply what `skylab rights` prints'
 

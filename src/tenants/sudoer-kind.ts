@@ -46,6 +46,7 @@ export function desiredSudoer(user: string, world: TenantWorld, nowMs: number): 
   const standing = standingOf(user, sights)
   const listing = bySudoer(user).filter(fact => gives(user, fact, world, nowMs))
   const parents = listing.filter(({ deleting }) => !deleting).sort((a, b) => (a.uid < b.uid ? -1 : 1))
+  if (world.isElsewhere?.()) return { do: 'leave' }
   const dueMs = firstEnd(listing.flatMap(fact => grantsOf(user, fact, world, nowMs)))
   const due = dueMs !== undefined && { dueMs }
   if (parents.length === 0) {

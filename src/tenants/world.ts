@@ -29,6 +29,8 @@ export interface TenantWorld {
   readonly bySudoer: (user: string) => readonly Fact[]
   /** Bindings of anybody by the tenants whose groups they name. */
   readonly naming: (tenant: string) => readonly Fact[]
+  /** Whether another installation serves the tenants of the cluster: then nothing at all is written. */
+  readonly isElsewhere?: () => boolean
 }
 
 export function tenantWorld(

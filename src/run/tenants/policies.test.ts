@@ -102,6 +102,16 @@ test('askForTenantPolicies finds them in force, by other settings than ours', as
   expect((await ask({ settings: null })).reason).toContain('there is no ClusterRole skylab-tenants-settings')
 })
 
+test('askForTenantPolicies tells when another installation serves the tenants', async () => {
+  const [others] = renderTenantRights({ ...settings, installation: 'observatory' })
+  const words = 'another installation serves the tenants of this cluster'
+  expect(await ask({ settings: others! })).toEqual({
+    ...{ active: true, missing: [], elsewhere: true },
+    reason: `${words}: the ClusterRole skylab-tenants-settings names observatory, and this one is skylab`,
+  })
+  expect(await ask({ settings: others!, guard: null })).toMatchObject({ active: false, elsewhere: true })
+})
+
 test('askForTenantPolicies names a missing policy before other settings', async () => {
   expect(await ask({ settings: null, guard: null })).toMatchObject({
     active: false,

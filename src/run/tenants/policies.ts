@@ -3,7 +3,7 @@ import type { CallOptions, KubeClient } from '../../kube/client.ts'
 import { looseIn, type PolicyAnswer, resultOf, withoutRights } from '../../kube/policies/probes.ts'
 import type { PolicyWords } from '../../kube/policies/watch.ts'
 import { admissionVersion, guardProblem, guards, tenantProbes } from '../../tenants/probes.ts'
-import { settingsProblem, settingsRole } from '../../tenants/settings.ts'
+import { isServedElsewhere, settingsProblem, settingsRole } from '../../tenants/settings.ts'
 import type { TenantSettings } from '../../tenants/spec.ts'
 import { rbacVersion } from '../../tenants/words.ts'
 
@@ -18,6 +18,11 @@ export const policyWords: PolicyWords = {
   remedy: `apply ${file}`,
 }
 
+export interface TenantPolicyAnswer extends PolicyAnswer {
+  /** True if another installation serves the tenants of this cluster. */
+  readonly elsewhere?: true
+}
+
 /**
  * Whether all policies are in force, and by the settings of this configuration.
  * @throws {RetryLater} when the API server does not answer
@@ -26,7 +31,7 @@ export async function askForTenantPolicies(
   kube: Pick<KubeClient, 'account' | 'create' | 'get'>,
   settings: TenantSettings,
   signal: AbortSignal,
-): Promise<PolicyAnswer> {
+): Promise<TenantPolicyAnswer> {
   const call = { agent: 'policy', signal }
   const probes = tenantProbes(settings.installation).map(({ policy, object, accepted }) => ({
     ...{ policy, accepted },
@@ -34,23 +39,19 @@ export async function askForTenantPolicies(
   }))
   const [account, ...results] = await Promise.all([kube.account(call), ...probes.map(resultOf)])
   const [role, ...reading] = await Promise.allSettled([
-    readSettings(kube, settings, call),
+    kube.get({ apiVersion: rbacVersion, kind: 'ClusterRole', name: settingsRole }, call),
     ...guards.map(name => readGuard(kube, name, call)),
   ])
   const failed = [role, ...reading].find(outcome => outcome.status === 'rejected')
   const lacking = withoutRights([...results, failed?.reason])
   if (lacking !== undefined) return { active: null, reason: lacking, missing: [] }
   if (failed) throw failed.reason
-  const problemOf = (outcome: PromiseSettledResult<string | undefined>) =>
-    outcome.status === 'fulfilled' ? outcome.value : undefined
-  const problem = looseIn(results, account) ?? reading.map(problemOf).find(each => each !== undefined)
-  return { active: problem === undefined, reason: problem ?? problemOf(role) ?? null, missing: [] }
-}
-
-/** @returns how the settings of admission differ from ours; undefined if they do not */
-async function readSettings(kube: Pick<KubeClient, 'get'>, settings: TenantSettings, call: CallOptions) {
-  const role = await kube.get({ apiVersion: rbacVersion, kind: 'ClusterRole', name: settingsRole }, call)
-  return settingsProblem(settings, role)
+  const settled = <T>(outcome: PromiseSettledResult<T>) => (outcome.status === 'fulfilled' ? outcome.value : undefined)
+  const found = settled(role) ?? null
+  const problem = looseIn(results, account) ?? reading.map(settled).find(each => each !== undefined)
+  const reason = problem ?? settingsProblem(settings, found) ?? null
+  const elsewhere = isServedElsewhere(settings, found) && ({ elsewhere: true } as const)
+  return { active: problem === undefined, reason, missing: [], ...elsewhere }
 }
 
 /** @returns why it does not guard; undefined if it does */

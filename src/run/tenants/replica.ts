@@ -44,8 +44,15 @@ export function makeTenantReplica(settings: Settings, createTracing?: CreateTrac
   const { kube, withoutRight } = joinKube(basics)
   const access = joinLeases(basics)
   const watches = joinWatches(basics, kube, tenantSettings)
+  let isElsewhere = false
   const policies = new AdmissionWatch({
-    ask: signal => askForTenantPolicies(kube, tenantSettings, signal),
+    ask: async signal => {
+      const answer = await askForTenantPolicies(kube, tenantSettings, signal)
+      const before = isElsewhere
+      isElsewhere = answer.elsewhere ?? false
+      if (isElsewhere !== before) for (const reconciler of reconcilers) reconciler.pokeAll()
+      return answer
+    },
     words: policyWords,
     ...{ clock, log },
     intervalMs: config.tenants.policyIntervalSeconds * 1000,
@@ -64,8 +71,9 @@ export function makeTenantReplica(settings: Settings, createTracing?: CreateTrac
     ...{ holding: new Holding(clock), leaseKey: (name: string) => access.keys.reconcileLease(name) },
     ...{ lockKey: (name: string) => access.keys.reconcileLock(name), leaseTtlMs: config.engine.leaseTtlMs },
   }
-  const tenants = new Reconciler({ kind: tenantKind(world), ...common })
-  const sudoers = new Reconciler({ kind: sudoerKind(world), ...common })
+  const served = { ...world, isElsewhere: () => isElsewhere }
+  const tenants = new Reconciler({ kind: tenantKind(served), ...common })
+  const sudoers = new Reconciler({ kind: sudoerKind(served), ...common })
   const reconcilers = [tenants, sudoers]
   const poke = (name: string, user: string) => {
     tenants.poke(name, true)
@@ -78,7 +86,7 @@ export function makeTenantReplica(settings: Settings, createTracing?: CreateTrac
     before = guarding()
     for (const reconciler of reconcilers) reconciler.pokeAll()
   }
-  const parts = { basics, kube, access, watches, policies, world, reconcilers }
+  const parts = { basics, kube, access, watches, policies, world: served, reconcilers }
   addGauges(parts)
   return { ...parts, poke, stages: stagesOf(parts) }
 }

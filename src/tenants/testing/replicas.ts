@@ -19,11 +19,14 @@ export class Tenants extends Cluster {
   readonly log = keepingLog()
   /** Why nothing may be granted. */
   unguarded: string | undefined
+  /** The installation that serves tenants; undefined for that of whoever asks. */
+  serving: string | undefined
   readonly #reconcilers: Reconciler<TenantWorld>[] = []
 
   replica(settings = settingsOf()) {
     const { clock, api, leases, log } = this
-    const world = this.world(settings, () => this.unguarded)
+    const isElsewhere = () => this.serving !== undefined && this.serving !== settings.installation
+    const world = { ...this.world(settings, () => this.unguarded), isElsewhere }
     const common = {
       ...{ kube: api.client, leases, clock, log, leaseTtlMs: 10_000, room: 8, failpoint: async () => {} },
       ...{ leaseKey: (name: string) => name, lockKey: (name: string) => `lock-of:${name}` },
@@ -40,6 +43,16 @@ export class Tenants extends Cluster {
   /** The admission policies are gone, or back. */
   guard(unguarded: string | undefined): void {
     this.unguarded = unguarded
+    this.#pokeAll()
+  }
+
+  /** Another installation serves tenants from now on. */
+  giveTo(installation: string): void {
+    this.serving = installation
+    this.#pokeAll()
+  }
+
+  #pokeAll(): void {
     for (const reconciler of this.#reconcilers) reconciler.pokeAll(true)
   }
 

@@ -22,7 +22,7 @@ afterAll(() => admin.close())
 const passwordFile = '/etc/skylab/secrets/redis.password'
 const redis = { url: 'redis://skylab-tenants@skylab-redis:6379', keyPrefix: 'skylab-tenants', passwordFile }
 const config = { run: ['tenants'], redis, tenants: { reserved: ['team-*'], labelPrefixes: ['team.example.org/'] } }
-const rights = renderTenantRights({ ownNamespace: 'skylab', tenants: configSchema.parse(config).tenants })
+const rights = renderTenantRights({ ...configSchema.parse(config), ownNamespace: 'skylab' })
 
 /** The objects of an operator's overlay over `demo`, with these components in their order. */
 async function overlayWith(
@@ -228,7 +228,7 @@ test('the commands and the overlay of docs/deploy.md fit together', async () => 
   expect([new URL(parsed.redis.url).username, parsed.redis.keyPrefix]).toEqual([user, prefix])
   expect(section).toContain('sed "s/PASSWORD/$tenants/" k8s/components/tenants/users.acl')
   const { configMapGenerator, patches } = parse(overlay!)
-  const own = renderTenantRights({ ownNamespace: 'skylab', tenants: parsed.tenants })
+  const own = renderTenantRights({ ...parsed, ownNamespace: 'skylab' })
   const files = { 'tenants.yaml': written!, 'tenants-rights.yaml': rightsText(own) }
   const objects = await overlayWith(['tenants'], { configMapGenerator, patches }, files)
   await tryOut(textOf(objects))

@@ -188,7 +188,7 @@ export class TenantFleet {
    * cluster: other tests withdraw rights from their accounts.
    */
   async protect(): Promise<void> {
-    const objects = await tenantsObjects(undefined, sourceWithout(controls()))
+    const objects = await tenantsObjects({ installation: this.name }, sourceWithout(controls()))
     const narrowed = objects.filter(
       ({ kind, metadata }) => kind !== 'ClusterRoleBinding' || metadata.name !== 'skylab:authenticated',
     )

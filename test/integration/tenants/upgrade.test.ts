@@ -3,6 +3,7 @@
  * of the resource are exchanged. Nothing but a status is written, and nobody's rights change. An API server that starts again
  * changes not even statuses.
  */
+import { dirname } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { tenantsObjects } from '../../../dev/kube/tenants.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
@@ -19,20 +20,23 @@ import { pastInstallation } from '../../kit/tenants/past/record.ts'
 import { change, TenantsSite } from '../../kit/tenants/site.ts'
 import { testBed } from '../../kit/testbed.ts'
 
-/** Tenants that are upgraded; 200 in full size. */
-const size = Number(process.env.SKYLAB_TENANTS ?? 20)
+const isFull = process.env.SKYLAB_FAULTS === 'all'
+/** Tenants that are upgraded. */
+const size = isFull ? 200 : 20
+/** Making the tenants takes longer than a step of a test. */
+const startLimitMs = 150_000
 const definitionName = 'lnamespaces.gial.lblw.dev'
 
 const present = (): Release => builtProgram(testBed().stateDir)
-/** Another build of the program (`dist/main.mjs`); default: the present one, since none of tenants was released before. */
-const older = (): Release =>
-  process.env[besideVariable] === undefined ? present() : { program: process.env[besideVariable] }
+/** Another build of the program, `dist/main.mjs` in a checkout of its commit; undefined for the present one. */
+const beside = process.env[besideVariable]
+const older = (): Release => (beside === undefined ? present() : { program: beside })
 
 describe.for(tenantPasts())('the past %s', name => {
   let site: TenantsSite
   let deployment: TenantsDeployment | undefined
   beforeAll(async () => {
-    site = await TenantsSite.start()
+    site = await TenantsSite.start(pastInstallation)
   })
   afterAll(async () => {
     await deployment?.stop()
@@ -64,10 +68,11 @@ describe(`${size} tenants`, () => {
     await define(site, await definitions.older())
     deployment = await TenantsDeployment.start(site, { installation: 'skylab', release: older() })
     for (let index = 0; index < size; index++) await site.create(lnamespace(`tenant-${index}`, specOf(index)))
-    await eventually('all are ready', async () => {
+    const areReady = async () => {
       const reasons = Object.values(reasonsOf(await tenantObjects(site.kube)))
       return reasons.length === size && reasons.every(reason => reason === 'Ready')
-    })
+    }
+    await eventually('all are ready', areReady, startLimitMs)
   })
   afterAll(async () => {
     await deployment?.stop()
@@ -82,19 +87,35 @@ describe(`${size} tenants`, () => {
     const rights = await grants(site.kube, some)
     expect(rights.length).toBeGreaterThan(some.length * 4)
     const losses = new Losses(site, some, rights)
+    const seconds: number[] = []
     for (const [definition, release] of [
       [await definitions.present(), present()],
       [await definitions.older(), older()],
       [await definitions.present(), present()],
     ] as const) {
+      const begunMs = performance.now()
       await define(site, definition)
       await deployment.roll(release)
       await deployment.looked(size, size)
+      seconds.push(Math.round((performance.now() - begunMs) / 100) / 10)
       const after = await tenantObjects(site.kube)
       expect(written(after)).toEqual(written(before))
+      expect(await deployment.writes()).toBe(0)
       expect(await grants(site.kube, some)).toEqual(rights)
     }
-    expect(await losses.end()).toEqual([])
+    const lost = await losses.end()
+    const objects = before.length - tenants.length
+    const figures = {
+      tenants: size,
+      objects,
+      written: 0,
+      rights: rights.length,
+      asked: losses.asked,
+      lost: lost.length,
+    }
+    const line = { test: 'upgrade of tenants', ...figures, seconds, older: beside === undefined ? 'present' : 'beside' }
+    process.stdout.write(`RESULT ${JSON.stringify(line)}\n`)
+    expect(lost).toEqual([])
     expect(losses.asked).toBeGreaterThan(rights.length)
   })
 
@@ -130,9 +151,13 @@ const reasonsOf = (objects: readonly KubeObject[]): Readonly<Record<string, unkn
 
 const definitions = {
   present: async (): Promise<KubeObject> =>
-    (await tenantsObjects(siteTenants)).find(({ metadata }) => metadata.name === definitionName)!,
-  /** As recorded, and without a field and columns that a release before that could have lacked. */
+    (await tenantsObjects({ tenants: siteTenants })).find(({ metadata }) => metadata.name === definitionName)!,
+  /** That of the older checkout; else as recorded, without a field and columns that a release before could have lacked. */
   older: async (): Promise<KubeObject> => {
+    if (beside !== undefined) {
+      const objects = await tenantsObjects(undefined, dirname(dirname(beside)))
+      return objects.find(({ metadata }) => metadata.name === definitionName)!
+    }
     const { definition } = readTenantsPast(tenantPasts()[0]!)
     const copy = structuredClone(definition) as KubeObject & { readonly spec: { readonly versions: [Version] } }
     const [version] = copy.spec.versions

@@ -21,12 +21,12 @@ export const boxNamespace = 'skylab'
  * Starts a cluster with the controllers' namespace, without nodes.
  * @param prepare further work; if it fails, nothing stays
  */
-export async function startOwnBox<T>(prepare: (box: OwnBox) => Promise<T>): Promise<T> {
+export async function startOwnBox<T>(prepare: (box: OwnBox) => Promise<T>, { audit = false } = {}): Promise<T> {
   const tools = await setup(['cluster', 'kubectl'], quiet)
   const run = await openRun(quiet)
   try {
     const base = { stateDir: run.stateDir, tools, progress: quiet }
-    const cluster = await startBox({ ...base, realNode: 'never', kwok: 0, audit: false })
+    const cluster = await startBox({ ...base, realNode: 'never', kwok: 0, audit })
     await cluster.apply(JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: boxNamespace } }))
     return await prepare({ run, tools, cluster })
   } catch (error) {

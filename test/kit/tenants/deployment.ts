@@ -1,8 +1,9 @@
 /** The Deployment of tenants on a site: processes with its account, replaced as by `Recreate`. */
-
-import { startRedis } from '../../../dev/redis/redis.ts'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Redis, startRedis } from '../../../dev/redis/redis.ts'
 import { writeConfig } from '../../../dev/stack/config.ts'
-import { Replica } from '../../../dev/stack/replicas.ts'
+import { Replica, type ReplicaOptions } from '../../../dev/stack/replicas.ts'
 import { tenantsAccount } from '../../../src/tenants/settings.ts'
 import { eventually } from '../cluster/world.ts'
 import { siteTenants } from './objects.ts'
@@ -21,27 +22,30 @@ export interface DeploymentOptions {
   readonly installation: string
   readonly release: Release
   readonly replicas?: number
+  /** Whether the start waits until they are ready. Default: yes. */
+  readonly untilReady?: boolean
 }
 
 export class TenantsDeployment {
-  readonly #site: TenantsSite
-  readonly #configFile: string
-  readonly #count: number
+  readonly #base: Pick<ReplicaOptions, 'stateDir' | 'configFile'>
+  readonly #names: readonly string[]
+  readonly #redis: Redis
   #replicas: readonly Replica[] = []
 
-  private constructor(site: TenantsSite, configFile: string, count: number) {
-    this.#site = site
-    this.#configFile = configFile
-    this.#count = count
+  private constructor(base: Pick<ReplicaOptions, 'stateDir' | 'configFile'>, names: readonly string[], redis: Redis) {
+    this.#base = base
+    this.#names = names
+    this.#redis = redis
   }
 
   static async start(
     site: TenantsSite,
-    { installation, release, replicas = 2 }: DeploymentOptions,
+    { installation, release, replicas = 2, untilReady = true }: DeploymentOptions,
   ): Promise<TenantsDeployment> {
-    const { stateDir, cluster } = site
+    const stateDir = join(site.stateDir, installation)
+    mkdirSync(stateDir)
     const redis = await startRedis({ stateDir })
-    const kubeconfig = await cluster.tokenKubeconfig(namespace, tenantsAccount)
+    const kubeconfig = await site.cluster.tokenKubeconfig(namespace, tenantsAccount)
     const config = {
       run: ['tenants' as const],
       installation,
@@ -50,38 +54,69 @@ export class TenantsDeployment {
       kubernetes: { kubeconfig, namespace },
       tenants: { ...siteTenants, policyIntervalSeconds: 1, unlimitedRequesters: ['admin'] },
     }
-    const deployment = new TenantsDeployment(site, await writeConfig(stateDir, config, {}), replicas)
-    await deployment.roll(release)
+    const configFile = await writeConfig(stateDir, config, {})
+    const names = Array.from({ length: replicas }, (_, index) => `${installation}-${index + 1}`)
+    const deployment = new TenantsDeployment({ stateDir, configFile }, names, redis)
+    await deployment.#start(release)
+    if (untilReady) await deployment.ready()
     return deployment
   }
 
   /** Stops all processes, then starts as many of a release; resolves when these are ready. */
   async roll(release: Release): Promise<void> {
-    await this.stop()
-    const { stateDir } = this.#site
-    const names = Array.from({ length: this.#count }, (_, index) => `tenants-${index + 1}`)
-    const start = (name: string) => Replica.start({ ...release, stateDir, configFile: this.#configFile, name })
-    this.#replicas = await Promise.all(names.map(start))
+    await this.#end()
+    await this.#start(release)
+    await this.ready()
+  }
+
+  async ready(): Promise<void> {
     await Promise.all(this.#replicas.map(replica => replica.ready()))
+  }
+
+  /** What `/readyz` of each process says. */
+  readiness(): Promise<readonly string[]> {
+    return Promise.all(this.#replicas.map(async ({ monitoringUrl }) => (await fetch(`${monitoringUrl}/readyz`)).text()))
+  }
+
+  /** Writes of all its processes since their start, as they count them. */
+  async writes(): Promise<number> {
+    const sums = await Promise.all(this.#replicas.map(replica => sumOf(replica, 'skylab_reconcile_writes_total')))
+    return sums.reduce((all, sum) => all + sum, 0)
+  }
+
+  async #start(release: Release): Promise<void> {
+    const start = (name: string) => Replica.start({ ...release, ...this.#base, name })
+    this.#replicas = await Promise.all(this.#names.map(start))
   }
 
   /** Resolves when each process has looked at so many tenants and sudoers, and has nothing left to do. */
   async looked(tenants: number, sudoers: number): Promise<void> {
     const isDone = async (replica: Replica) => {
-      const text = await (await fetch(`${replica.monitoringUrl}/metrics`)).text()
-      const sum = (name: string, kind: string) => {
-        const lines = text.split('\n').filter(line => line.startsWith(`${name}{`) && line.includes(`kind="${kind}"`))
-        return lines.reduce((all, line) => all + Number(line.split(' ').at(-1)), 0)
-      }
       const [turns, depth] = ['skylab_reconcile_turns_total', 'skylab_reconcile_queue_depth'] as const
-      const isIdle = sum(depth, 'tenant') + sum(depth, 'sudoer') === 0
-      return sum(turns, 'tenant') >= tenants && sum(turns, 'sudoer') >= sudoers && isIdle
+      const [ofTenants, ofSudoers, waiting] = await Promise.all([
+        sumOf(replica, turns, 'tenant'),
+        sumOf(replica, turns, 'sudoer'),
+        sumOf(replica, depth),
+      ])
+      return ofTenants >= tenants && ofSudoers >= sudoers && waiting === 0
     }
     for (const replica of this.#replicas) await eventually('the looks', () => isDone(replica))
   }
 
   async stop(): Promise<void> {
+    await this.#end()
+    await this.#redis.stop()
+  }
+
+  async #end(): Promise<void> {
     await Promise.all(this.#replicas.map(replica => replica.stop()))
     this.#replicas = []
   }
+}
+
+/** The sum of a metric, of one kind or all. */
+async function sumOf({ monitoringUrl }: Replica, name: string, kind = ''): Promise<number> {
+  const text = await (await fetch(`${monitoringUrl}/metrics`)).text()
+  const lines = text.split('\n').filter(line => line.startsWith(`${name}{`) && line.includes(`kind="${kind}`))
+  return lines.reduce((all, line) => all + Number(line.split(' ').at(-1)), 0)
 }

@@ -76,14 +76,21 @@ export class TenantsSite {
     return this.#run.stateDir
   }
 
-  /** Starts the cluster; resolves when all policies are enforced. */
-  static async start(): Promise<TenantsSite> {
-    return startOwnBox(async ({ run, cluster }) => {
-      const site = new TenantsSite(run, cluster)
-      await cluster.apply(await tenantsManifests(siteTenants))
-      await site.#enforced()
-      return site
-    })
+  /**
+   * Starts the cluster; resolves when all policies are enforced.
+   * @param installation that serves tenants
+   * @param audit whether the API server writes an audit log
+   */
+  static async start(installation = 'skylab', { audit = false } = {}): Promise<TenantsSite> {
+    return startOwnBox(
+      async ({ run, cluster }) => {
+        const site = new TenantsSite(run, cluster)
+        await cluster.apply(await tenantsManifests({ installation, tenants: siteTenants }))
+        await site.#enforced()
+        return site
+      },
+      { audit },
+    )
   }
 
   /** Sends a request as somebody. */

@@ -42,7 +42,7 @@ const specs: Readonly<Record<string, object>> = {
 
 /** @param name of the release */
 export async function recordTenants(name: string): Promise<TenantsPast> {
-  const site = await TenantsSite.start()
+  const site = await TenantsSite.start(pastInstallation)
   const program = await bundle({ dir: join(site.stateDir, 'program') })
   const deployment = await TenantsDeployment.start(site, { installation: pastInstallation, release: { program } })
   try {
