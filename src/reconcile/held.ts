@@ -19,6 +19,8 @@ const patientMs = 1_000
 export interface HoldOptions {
   /** Whether the turn has time: it takes nothing away. */
   readonly isPatient: boolean
+  /** Ends the waiting, which says nothing of Redis. */
+  readonly signal?: AbortSignal
   /** Gets an error that no Redis explains; the turn goes on as without Redis. */
   readonly onDefect: (error: unknown) => void
 }
@@ -35,12 +37,15 @@ export class Holding {
   }
 
   /** @param acquire null when another has it. A lease that comes too late is given back. */
-  async heldSoon(acquire: () => Promise<TaskLease | null>, { isPatient, onDefect }: HoldOptions): Promise<Held> {
+  async heldSoon(
+    acquire: () => Promise<TaskLease | null>,
+    { isPatient, signal, onDefect }: HoldOptions,
+  ): Promise<Held> {
     const isSilent = this.#isSilent
     if (isSilent && !isPatient && this.#open.size > 0) return 'silent'
     const asked = this.#ask(acquire)
     const waitMs = isPatient && !isSilent ? patientMs : leaseMs
-    const held = isSilent && !isPatient ? undefined : await this.#soon(asked, waitMs)
+    const held = isSilent && !isPatient ? undefined : await this.#soon(asked, waitMs, signal)
     if (held) return held.value ?? 'refused'
     asked.then(
       lease => lease?.release(),
@@ -75,12 +80,12 @@ export class Holding {
   }
 
   /** The result; undefined if it fails, or does not come in time. */
-  async #soon<T>(promise: Promise<T>, ms: number): Promise<{ readonly value: T } | undefined> {
-    const deadline = new Deadline(this.#clock, ms)
+  async #soon<T>(promise: Promise<T>, ms: number, signal?: AbortSignal): Promise<{ readonly value: T } | undefined> {
+    const deadline = new Deadline(this.#clock, ms, signal)
     try {
       return { value: await unlessAborted(promise, deadline.signal) }
     } catch {
-      if (this.#open.has(promise)) this.#isSilent = true
+      if (this.#open.has(promise) && !signal?.aborted) this.#isSilent = true
       return undefined
     } finally {
       deadline.release()

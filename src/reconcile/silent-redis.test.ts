@@ -43,6 +43,23 @@ describe('Reconciler and Redis', () => {
     expect([...samples.leases.held]).toEqual([])
   })
 
+  test('ends the wait of a turn for its lease when a revocation comes', async () => {
+    samples.replica()
+    samples.put('one', { members: ['ada', 'eve'] })
+    await samples.pass(1_000)
+    const late = Promise.withResolvers<void>()
+    samples.leases.late = late.promise
+    samples.put('one', { members: ['ada', 'eve'], image: 'app:2' })
+    await samples.pass(100)
+    samples.put('one', { members: ['ada'], image: 'app:2' })
+    await samples.pass(500)
+    expect(samples.get('RoleBinding', 's-one')!.subjects).toMatchObject([{ name: 'ada' }])
+    late.resolve()
+    samples.leases.late = undefined
+    await samples.pass(3_000)
+    expect([[...samples.leases.held], samples.phase('one')]).toEqual([[], 'Ready'])
+  })
+
   test('revokes at once when Redis does not take the lease back', async () => {
     samples.replica()
     samples.put('one', { members: ['ada', 'eve'] })

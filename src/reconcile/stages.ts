@@ -126,7 +126,9 @@ export class Stages<World> {
     const { holding, takeLock, due, limit, onDefect } = this.#options
     if (due.names.has(lock.name)) return []
     if (this.lock === undefined) {
-      this.lock = await holding.heldSoon(() => takeLock(lock.name), { isPatient: true, onDefect })
+      const options = { isPatient: true, signal: limit.signal, onDefect }
+      this.lock = await limit.interruptible(() => holding.heldSoon(() => takeLock(lock.name), options))
+      limit.check()
       if (this.lock === 'silent') due.names.add(lock.name)
       // Writes of the last holder count.
       return 'again'

@@ -104,7 +104,7 @@ export class Turn<World> {
 
   /** Never throws, but for a defect of the kind. */
   async take(): Promise<TurnEnd> {
-    const { kind, memory, clock, holding, acquire, onDefect } = this.#options
+    const { kind, memory, clock, holding, limit } = this.#options
     const first = this.#look()
     const look = first && (await this.#reader.waiting(first)) ? this.#look() : first
     if (!look) return this.#end('left')
@@ -114,7 +114,11 @@ export class Turn<World> {
       return this.#over('idle')
     }
     const revokes = this.#writesNow(look).some(isRevocation)
-    this.#lease = await holding.heldSoon(acquire, { isPatient: !revokes, onDefect })
+    this.#lease = await this.#hold(revokes)
+    if (limit.isInterrupted) {
+      await holding.giveBack(this.#lease)
+      return this.#end('cut')
+    }
     const onlyRevocations = this.#lease === 'refused'
     if (onlyRevocations && (memory.refusals === 0 || !revokes)) {
       memory.refusals += 1
@@ -129,6 +133,13 @@ export class Turn<World> {
     } finally {
       await Promise.all([this.#stages.lock, this.#lease].map(held => holding.giveBack(held)))
     }
+  }
+
+  /** Waits for the lease, unless a revocation comes meanwhile. */
+  async #hold(revokes: boolean): Promise<Held> {
+    const { holding, acquire, limit, onDefect } = this.#options
+    const hold = () => holding.heldSoon(acquire, { isPatient: !revokes, signal: limit.signal, onDefect })
+    return revokes ? hold() : limit.interruptible(hold)
   }
 
   async #act(onlyRevocations: boolean): Promise<TurnEnd> {
