@@ -5,36 +5,30 @@
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import { eventually } from '../../../kit/cluster/world.ts'
 import type { AuditedRequest } from '../../../kit/evidence/audit.ts'
-import type { Arm } from '../../../kit/failpoints/failpoint-arms.ts'
 import type { TenantFleet } from '../../tenants/tenant-fleet.ts'
+import {
+  isOverwriting,
+  isSent,
+  judgeLate,
+  type LateStory,
+  storyWords,
+  struck,
+  watchFaults,
+  writeAt,
+} from '../late-stories.ts'
 import { isWhole } from '../points.ts'
-import { differences, revokedLimitMs, type Watched, watchRights } from './rights.ts'
+import { differences } from './rights.ts'
 import { everything, signalCollector, tenantFleet } from './shared.ts'
 
-/** Who died with the answer may have taken the lease again: nobody else gives anything before it lapses. */
-const lapseMs = 4_000
 /** What a deleted LNamespace leaves is the garbage collector's, which learns of a new kind within half a minute. */
 const collectLimitMs = 90_000
-const sendLimitMs = 5_000
+const watchMs = 1_000
 /** Until a replica is at the point. */
 const reachLimitMs = 10_000
-/** Of one late write until it is sent. */
-const maxAttempts = 3
-
-type Story = 'edited' | 'deleted' | 'made again'
-
-interface Late {
+interface Late extends LateStory {
   readonly kind: 'tenant' | 'sudoer'
-  /** A failpoint, without its beginning. */
-  readonly point: string
-  /** What becomes of the LNamespace while the replica is stopped. */
-  readonly story: Story
   /** The LNamespace is made again before, and the replica stopped at the rights of the former one. */
   readonly remade?: boolean
-  /** The replica dies with the answer of its late write, so only others can correct it. */
-  readonly dies?: boolean
-  /** It wakes before others have made the change so: only rights are judged then. */
-  readonly soon?: boolean
 }
 
 const tenant = 'tenant'
@@ -127,19 +121,16 @@ async function strike(trial: Trial, fleet: TenantFleet, late: Late, name: string
   const stopped = fleet.replica(replica)
   const wokenMs = Date.now()
   stopped.kill('SIGCONT')
-  const isSent = !isBefore || (await isLanded(answered))
-  if (!isSent) return void answered.disarm()
-  const seen = await watchRights(fleet, name, peopleOf(name), {
-    limitMs: story === 'deleted' ? collectLimitMs : 15_000,
-  })
-  judge(trial, late, seen)
+  if (isBefore && !(await isSent(answered))) return void answered.disarm()
+  const limitMs = story === 'deleted' ? collectLimitMs : 15_000
+  const seen = await watchFaults(() => differences(fleet, name, peopleOf(name)), { limitMs, atLeastMs: watchMs })
+  judgeLate(trial, wordsOf(late), late, seen)
   const { verb, resource } = writeAt(point)
   const isIt = (each: AuditedRequest) =>
     each.replica === replica && each.verb === verb && each.resource === resource && isOfKey(each, kind, key)
   const own = (await fleet.audit.all()).filter(isIt)
   const write = isBefore ? own.find(({ receivedAtMs }) => receivedAtMs >= wokenMs - 5) : own.at(-1)
-  const isOverwriting = isBefore && !soon && !point.startsWith('create')
-  if (isOverwriting && write && write.code < 300) trial.violation(`${wordsOf(late)}: a later write was undone`)
+  if (isOverwriting(late) && write && write.code < 300) trial.violation(`${wordsOf(late)}: a later write was undone`)
   answered.disarm()
   await fleet.ready()
   return write?.code
@@ -148,46 +139,17 @@ async function strike(trial: Trial, fleet: TenantFleet, late: Late, name: string
 const isOfKey = ({ userAgent }: AuditedRequest, kind: string, key: string) =>
   userAgent.includes(`${kind}=${encodeURIComponent(key)} `) || userAgent.endsWith(`${kind}=${encodeURIComponent(key)}`)
 
-/** The request at a point such as `change.RoleBinding.before-send`. */
-function writeAt(point: string): Pick<AuditedRequest, 'verb' | 'resource'> {
-  const [act, kind] = point.split('.') as [string, string]
-  const verbs: Readonly<Record<string, string>> = { create: 'create', remove: 'delete' }
-  return { verb: verbs[act] ?? 'patch', resource: `${kind.toLowerCase()}s` }
-}
-
-const isLanded = (arm: Arm) =>
-  arm.landed(1, sendLimitMs).then(
-    () => true,
-    () => false,
-  )
-
-const wordsOf = ({ kind, point, story, remade, dies, soon }: Late) =>
-  [`${kind} ${point}`, story, remade && 'remade', dies && 'dies', soon && 'soon'].filter(Boolean).join(', ')
-
-function judge(trial: Trial, late: Late, { excessMs, wrongMs, left, what }: Watched): void {
-  const words = wordsOf(late)
-  if (left !== undefined) trial.violation(`${words}: ${left}, and it stays`)
-  if (late.story === 'deleted') return
-  trial.took(excessMs)
-  const limitMs = late.dies ? lapseMs + revokedLimitMs : revokedLimitMs
-  if (excessMs > revokedLimitMs) trial.violation(`${words}: ${what}, wrong for ${Math.round(excessMs)} ms`)
-  else if (!late.soon && wrongMs > limitMs) trial.violation(`${words}: ${what}, wrong for ${Math.round(wrongMs)} ms`)
-}
+const wordsOf = (late: Late) => [late.kind, ...(late.remade ? ['remade'] : []), storyWords(late)].join(' ')
 
 async function lateRights(trial: Trial): Promise<void> {
   const fleet = await tenantFleet()
   const codes = new Map<number, number>()
   let unsent = 0
   for (const [index, late] of (isWhole ? allLate : fewLate).entries()) {
-    trial.injected()
-    let code: number | undefined
-    for (let attempt = 0; code === undefined && attempt < maxAttempts; attempt += 1) {
-      code = await strike(trial, fleet, late, `${fleet.name}-late-${index}-${attempt}`)
-      if (code === undefined) unsent += 1
-    }
-    if (code === undefined) continue
-    trial.landed()
-    codes.set(code, (codes.get(code) ?? 0) + 1)
+    const blow = (attempt: number) => strike(trial, fleet, late, `${fleet.name}-late-${index}-${attempt}`)
+    const { found: code, unsent: times } = await struck(trial, blow)
+    unsent += times
+    if (code !== undefined) codes.set(code, (codes.get(code) ?? 0) + 1)
   }
   trial.figure('codes', Object.fromEntries(codes))
   trial.figure('unsent', unsent)

@@ -2,6 +2,7 @@
 import { systemClock } from '../../../../src/base/clock.ts'
 import { tenantGroup } from '../../../../src/tenants/words.ts'
 import type { TenantFleet } from '../../tenants/tenant-fleet.ts'
+import type { Faults } from '../late-stories.ts'
 
 /** How long a right may outlive its wish. */
 export const revokedLimitMs = 1_000
@@ -28,18 +29,11 @@ export const rights = {
 export type RightName = keyof typeof rights
 const names = Object.keys(rights) as RightName[]
 
-export interface Differences {
-  /** A right that somebody should not have. */
-  readonly excess: string | undefined
-  /** Any difference. */
-  readonly wrong: string | undefined
-}
-
 /**
  * Asks for every right of these people. `self` counts as that of this tenant alone, so nobody may be a sudoer of two.
  * Nobody may edit the LNamespace meanwhile.
  */
-export async function differences(fleet: TenantFleet, tenant: string, people: readonly string[]): Promise<Differences> {
+export async function differences(fleet: TenantFleet, tenant: string, people: readonly string[]): Promise<Faults> {
   const found = await fleet.read(tenant)
   const spec = found && !found.metadata.deletionTimestamp ? found.spec : {}
   const isListed = (right: RightName, person: string) =>
@@ -56,43 +50,6 @@ export async function differences(fleet: TenantFleet, tenant: string, people: re
   const less = answers.find(({ has, should }) => !has && should)
   const excess = more && `${more.person} has the right to ${more.right}`
   return { excess, wrong: excess ?? (less && `${less.person} lacks the right to ${less.right}`) }
-}
-
-export interface Watched {
-  /** The longest time of a right that nobody should have. */
-  readonly excessMs: number
-  /** The longest time of any difference. */
-  readonly wrongMs: number
-  /** What differs in the end. */
-  readonly left: string | undefined
-  /** The last difference that was seen. */
-  readonly what: string | undefined
-}
-
-/** Watches until nothing differs, and for `atLeastMs`. */
-export async function watchRights(
-  fleet: TenantFleet,
-  tenant: string,
-  people: readonly string[],
-  { limitMs, atLeastMs = 1_000 }: { readonly limitMs: number; readonly atLeastMs?: number },
-): Promise<Watched> {
-  const begunMs = performance.now()
-  const since: Record<keyof Differences, number | undefined> = { excess: undefined, wrong: undefined }
-  const longest = { excess: 0, wrong: 0 }
-  let what: string | undefined
-  for (let nowMs = begunMs; ; nowMs = performance.now()) {
-    const found = await differences(fleet, tenant, people)
-    for (const kind of ['excess', 'wrong'] as const) {
-      since[kind] = found[kind] === undefined ? undefined : (since[kind] ?? nowMs)
-      if (since[kind] !== undefined) longest[kind] = Math.max(longest[kind], performance.now() - since[kind])
-    }
-    what = found.wrong ?? what
-    const spentMs = performance.now() - begunMs
-    if (spentMs > limitMs || (spentMs > atLeastMs && found.wrong === undefined)) {
-      return { excessMs: longest.excess, wrongMs: longest.wrong, left: found.wrong, what }
-    }
-    await systemClock.sleep(30)
-  }
 }
 
 /** Milliseconds until nobody of these has a right that the LNamespace does not give him. */
