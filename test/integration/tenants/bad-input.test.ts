@@ -18,7 +18,7 @@ beforeAll(async () => {
   const blue = { users: [user('uma')], managers: [user('max'), user('mia')], platform: { quota: { pods: '10' } } }
   // Ada may not grant herself a quota.
   await makeAs('ada', 'blue', { ...blue, platform: undefined })
-  await own.edit('blue', { spec: { platform: blue.platform } })
+  await own.edit('blue', { platform: blue.platform })
   await makeAs('ada', 'kept', { preventDeletion: true, managers: [user('max')], sudoers: [] })
   await makeAs('ada', 'third', {})
   for (const name of ['blue', 'kept', 'third']) await own.says(name, 'Ready', 'Ready')
@@ -93,8 +93,7 @@ test.each(rows.filter(({ condition }) => condition).map(row => [row.sent, row] a
 )
 
 test('a manager who edits himself out has no right within a second, and all others keep theirs', async () => {
-  const edits = (who: string) =>
-    own.may(who, { verb: 'patch', group: 'gial.lblw.dev', resource: 'lnamespaces', name: 'blue' })
+  const edits = (who: string) => own.may(who, 'patch', 'lnamespaces', { group: 'gial.lblw.dev', name: 'blue' })
   expect(await Promise.all(['max', 'mia'].map(edits))).toEqual([true, true])
   const path = '/apis/gial.lblw.dev/v1beta1/lnamespaces/blue'
   const patch = (managers: readonly object[]) =>
@@ -106,5 +105,5 @@ test('a manager who edits himself out has no right within a second, and all othe
   expect((await patch([user('max')])).status).toBe(403)
   await own.says('blue', 'Ready', 'Ready')
   expect(await edits('mia')).toBe(true)
-  expect(await own.may('uma', { verb: 'create', resource: 'pods', namespace: 'blue' })).toBe(true)
+  expect(await own.may('uma', 'create', 'pods', { namespace: 'blue' })).toBe(true)
 })

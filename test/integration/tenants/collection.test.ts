@@ -29,9 +29,8 @@ async function made(name: string, one = { user: 'ada', manager: 'max', sudoer: `
 const find = ({ kind, metadata: { name, namespace } }: KubeObject) => own.find(kind as TenantKind, name, namespace)
 const standing = async (objects: readonly KubeObject[]) =>
   (await Promise.all(objects.map(find))).filter(found => found !== undefined)
-const creates = (who: string, namespace: string) => own.may(who, { verb: 'create', resource: 'pods', namespace })
-const edits = (who: string, name: string) =>
-  own.may(who, { verb: 'patch', group: 'gial.lblw.dev', resource: 'lnamespaces', name })
+const creates = (who: string, namespace: string) => own.may(who, 'create', 'pods', { namespace })
+const edits = (who: string, name: string) => own.may(who, 'patch', 'lnamespaces', { group: 'gial.lblw.dev', name })
 
 /** Resolves when the controller has done what it was to do for an event of before. */
 async function turned(): Promise<void> {
@@ -135,14 +134,14 @@ test.each([
       const both = uids.toSorted()
       expect(await owners()).toEqual([both, both])
       const made = (await self()).map(({ metadata }) => metadata.uid)
-      await own.edit(first, { spec: { sudoers: [] } })
+      await own.edit(first, { sudoers: [] })
       await eventually('one owner', async () => (await owners()).every(each => each?.join() === uids[1]))
-      await own.edit(first, { spec: { sudoers: [user(sudoer)] } })
+      await own.edit(first, { sudoers: [user(sudoer)] })
       await eventually('two owners', async () => (await owners()).every(each => each?.length === 2))
       await own.drop(first)
       await eventually('one owner', async () => (await owners()).every(each => each?.join() === uids[1]))
       expect((await self()).map(({ metadata }) => metadata.uid)).toEqual(made)
-      expect(await own.may(sudoer, { verb: 'impersonate', resource: 'users', name: sudoer })).toBe(true)
+      expect(await own.may(sudoer, 'impersonate', 'users', { name: sudoer })).toBe(true)
       await own.drop(second)
       await eventually('its end', async () => (await self()).every(each => each === undefined))
       // While it is halted nobody else removes anything: all other rights of a deleted LNamespace are still there.
@@ -169,10 +168,8 @@ test('an LNamespace made again gives nobody a right while the former namespace i
     Promise.all([
       ...['ada', 'eve'].map(who => creates(who, name)),
       ...['max', 'mia'].map(who => edits(who, name)),
-      ...[`sue-${name}`, 'sam'].map(who =>
-        own.may(who, { verb: 'impersonate', resource: 'groups', name: `${name}-sudoers` }),
-      ),
-      own.may('sam', { verb: 'get', resource: 'secrets', namespace: name }, [`${name}-sudoers`]),
+      ...[`sue-${name}`, 'sam'].map(who => own.may(who, 'impersonate', 'groups', { name: `${name}-sudoers` })),
+      own.may('sam', 'get', 'secrets', { namespace: name }, [`${name}-sudoers`]),
     ])
   expect(await rights()).toEqual([false, false, false, false, false, false, false])
   expect((await own.find('Namespace', name)).metadata.uid).toBe(namespace.metadata.uid)

@@ -1,6 +1,6 @@
 /**
  * Two installations that both serve tenants, on one cluster. LNamespaces are one set: the ClusterRole `skylab-tenants-settings`
- * says whose they are, and the other installation writes nothing.
+ * names the installation that serves them, and the other one writes nothing.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { settingsRole } from '../../../src/tenants/settings.ts'
@@ -62,7 +62,7 @@ async function giveTo(installation: string) {
   await site.must(admin, { method: 'PATCH', path: role, body: { rules } })
 }
 
-test('the installation that the settings do not name writes nothing, and says whose the tenants are', async () => {
+test('an installation writes nothing, and says why, when the settings name another one', async () => {
   await eventually('the other one knows', () => say(theirs))
   for (const name of ['blue', 'green', 'gone'])
     await site.create(lnamespace(name, { users: [user('ada')], sudoers: [user('sue')] }))
@@ -83,7 +83,7 @@ test('the installation that the settings do not name writes nothing, and says wh
   expect((await writesOf(replica => replica?.startsWith('skylab-') ?? false)).length).toBeGreaterThan(30)
 })
 
-test('the installation that loses the tenants leaves them at once, and the other one begins', async () => {
+test('an installation writes nothing more, and the other one begins, when the settings give it the tenants', async () => {
   await giveTo(second)
   await eventually('the first one knows', () => say(ours))
   const count = await ours.writes()

@@ -158,10 +158,10 @@ describe('kubectl sudo', () => {
       people.sue.kubectl([...as, 'edit', 'lns', 'blue'], '', env)
     expect((await edit([])).stderr).toContain('forbidden')
     expect((await edit(['sudo'])).stdout).toContain('blue edited')
-    const creates = (user: string) => own.may(user, { verb: 'create', resource: 'pods', namespace: 'blue' })
+    const creates = (user: string) => own.may(user, 'create', 'pods', { namespace: 'blue' })
     await eventually('the right of another', () => creates('grace'))
     expect(await creates('uma')).toBe(false)
-    await own.edit('blue', { spec: { users: [{ kind: 'User', name: 'uma' }] } })
+    await own.edit('blue', { users: [{ kind: 'User', name: 'uma' }] })
     await own.says('blue', 'Ready', 'Ready')
   })
 
@@ -210,7 +210,7 @@ describe('kubectl sudo', () => {
   })
 
   test('ends when the name leaves the list', async () => {
-    await own.edit('blue', { spec: { sudoers: [] } })
+    await own.edit('blue', { sudoers: [] })
     await own.says('blue', 'Ready', 'Ready')
     const { code, stderr } = await people.sue.kubectl(['sudo', 'get', 'pods', '-n', 'blue'])
     expect([code, stderr]).toEqual([1, expect.stringContaining('cannot impersonate')])

@@ -2,33 +2,30 @@
  * A cluster of its own with k8s/components/tenants as shipped, and processes that serve tenants with the account of the
  * Deployment. Everybody with an account may make LNamespaces, and the controller manager can be halted.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { stringify } from 'yaml'
 import { tenantsManifests } from '../../../dev/kube/tenants.ts'
 import { signalProcess } from '../../../dev/process/process.ts'
-import { type Redis, startRedis } from '../../../dev/redis/redis.ts'
-import { Replica } from '../../../dev/stack/replicas.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
-import { AdminKube, type KubeAnswer } from '../../kit/cluster/kube.ts'
+import type { KubeAnswer } from '../../kit/cluster/kube.ts'
 import { type OwnBox, startOwnBox } from '../../kit/cluster/own-box.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import { programOf } from '../../kit/program/program.ts'
+import { TenantsAdmin } from '../../kit/tenants/admin.ts'
+import { TenantsDeployment } from '../../kit/tenants/deployment.ts'
 import { collectionOf, lnamespace, pathOf, type TenantKind } from '../../kit/tenants/objects.ts'
 
 const checkout = fileURLToPath(new URL('../../..', import.meta.url))
 const manager = 'kube-controller-manager'
 
-export class OwnCluster {
-  readonly kube: AdminKube
+export class OwnCluster extends TenantsAdmin {
   readonly #parts: OwnBox
-  #redis: Redis | undefined
-  #replicas: readonly Replica[] = []
+  #deployment: TenantsDeployment | undefined
 
   private constructor(parts: OwnBox) {
+    super(parts.cluster.kubeconfig)
     this.#parts = parts
-    this.kube = new AdminKube(parts.cluster.kubeconfig)
   }
 
   /** Resolves when LNamespaces can be made, and are served. */
@@ -79,43 +76,8 @@ export class OwnCluster {
     return this.must('POST', collectionOf('LNamespace'), lnamespace(name, spec))
   }
 
-  edit(name: string, patch: object): Promise<KubeObject> {
-    return this.must('PATCH', pathOf('LNamespace', name), patch)
-  }
-
-  /** @param propagationPolicy what becomes of the dependents; `Background` deletes them */
-  async drop(name: string, propagationPolicy: 'Background' | 'Orphan' = 'Background'): Promise<void> {
-    await this.must('DELETE', pathOf('LNamespace', name), { propagationPolicy })
-  }
-
-  async must(method: string, path: string, body?: object): Promise<KubeObject> {
-    const answer = await this.kube.request(method, path, body)
-    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.body.message}`)
-    return answer.body
-  }
-
-  /** Waits until a condition has a reason, for the current generation. */
-  async says(name: string, type: string, reason: string, limitMs?: number): Promise<void> {
-    const isSo = async () => {
-      const { metadata, status } = (await this.find('LNamespace', name)) ?? {}
-      const found = (status?.conditions ?? []).find((each: { type: string }) => each.type === type)
-      return found?.reason === reason && found.observedGeneration === metadata.generation
-    }
-    await eventually(`${name}: ${type} is ${reason}`, isSo, limitMs)
-  }
-
-  /** What the API server's authorizer says of somebody. */
-  async may(user: string, attributes: object, groups: readonly string[] = []): Promise<boolean> {
-    const { status } = (await this.must('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', {
-      ...{ apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview' },
-      spec: { user, groups: ['system:authenticated', ...groups], resourceAttributes: attributes },
-    })) as unknown as { readonly status: { readonly allowed: boolean } }
-    return status.allowed
-  }
-
   async close(): Promise<void> {
-    await Promise.all(this.#replicas.map(replica => replica.stop()))
-    await this.#redis?.stop()
+    await this.#deployment?.stop()
     this.kube.close()
     await this.#parts.run.close()
   }
@@ -123,25 +85,9 @@ export class OwnCluster {
   async #serve(replicas: number): Promise<void> {
     const { run, cluster } = this.#parts
     const { stateDir } = run
-    const [redis, program, kubeconfig] = await Promise.all([
-      startRedis({ stateDir, keyPrefix: 'skylab' }),
-      programOf(checkout, join(stateDir, 'program')),
-      cluster.tokenKubeconfig('skylab', 'skylab-tenants'),
-    ])
-    this.#redis = redis
-    const configFile = join(stateDir, 'skylab.yaml')
-    const config = {
-      run: ['tenants'],
-      api: { host: '127.0.0.1' },
-      redis: { url: redis.programUrl },
-      kubernetes: { kubeconfig, namespace: 'skylab' },
-      tenants: { policyIntervalSeconds: 1, maxPerUser: 3, unlimitedRequesters: ['admin'] },
-    }
-    writeFileSync(configFile, stringify(config), { mode: 0o600 })
-    const start = (_: unknown, i: number) =>
-      Replica.start({ stateDir, configFile, name: `tenants-${i + 1}`, ...program })
-    this.#replicas = await Promise.all(Array.from({ length: replicas }, start))
-    await Promise.all(this.#replicas.map(replica => replica.ready()))
+    const release = await programOf(checkout, join(stateDir, 'program'))
+    const options = { installation: 'skylab', release, replicas, tenants: { maxPerUser: 3 } }
+    this.#deployment = await TenantsDeployment.start({ stateDir, cluster }, options)
     const path = `${collectionOf('LNamespace')}?dryRun=All`
     await eventually('LNamespaces are admitted', async () => {
       const { status, body } = await this.kube.request('POST', path, lnamespace('first'))

@@ -11,12 +11,11 @@ import { run } from '../../../dev/process/command.ts'
 import type { Redis } from '../../../dev/redis/redis.ts'
 import type { ConfigInput } from '../../../dev/stack/config.ts'
 import { Replica } from '../../../dev/stack/replicas.ts'
-import type { KubeObject } from '../../../src/base/domain.ts'
 import { creationPath, objectPath } from '../../../src/kube/kinds.ts'
 import { admissionVersion } from '../../../src/tenants/probes.ts'
 import { tenantsAccount } from '../../../src/tenants/settings.ts'
 import { tenantAnnotations, tenantParent } from '../../../src/tenants/words.ts'
-import { AdminKube, type KubeAnswer } from '../../kit/cluster/kube.ts'
+import { AdminKube } from '../../kit/cluster/kube.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import { AuditLog } from '../../kit/evidence/audit.ts'
 import { folderVariable } from '../../kit/failpoints/arms.ts'
@@ -24,16 +23,17 @@ import { FailpointArms } from '../../kit/failpoints/failpoint-arms.ts'
 import { programWithout, sourceWithout } from '../../kit/program/controlled.ts'
 import { controlVariable } from '../../kit/program/controls.ts'
 import { startTestRedis } from '../../kit/store/redis.ts'
+import { TenantsAdmin } from '../../kit/tenants/admin.ts'
+import { tenantsConfig } from '../../kit/tenants/deployment.ts'
 import type { TenantsBed } from '../../kit/tenants/own-bed.ts'
 import { testBed } from '../../kit/testbed.ts'
 
 const ownNamespace = 'skylab'
 const tokenPath = `/api/v1/namespaces/${ownNamespace}/serviceaccounts/${tenantsAccount}/token`
 
-export class TenantFleet {
+export class TenantFleet extends TenantsAdmin {
   /** Begins the names of all LNamespaces of the fleet. */
   readonly name = `t${randomBytes(3).toString('hex')}`
-  readonly kube: AdminKube
   readonly stateDir: string
   readonly replicas: Replica[] = []
   readonly audit: AuditLog
@@ -44,8 +44,8 @@ export class TenantFleet {
   readonly #made = new Set<string>()
 
   private constructor(bed: TenantsBed) {
+    super(bed.kubeconfig)
     this.#bed = bed
-    this.kube = new AdminKube(bed.kubeconfig)
     this.audit = new AuditLog(bed.auditLog)
     this.stateDir = join(bed.stateDir, 'fleets', this.name)
     mkdirSync(this.stateDir, { recursive: true })
@@ -67,14 +67,12 @@ export class TenantFleet {
     await fleet.#isDefined()
     fleet.#redis = await startTestRedis({ stateDir: fleet.stateDir, keyPrefix: fleet.name })
     const config: ConfigInput = {
-      run: ['tenants'],
-      installation: fleet.name,
-      api: { host: '127.0.0.1' },
-      redis: { url: fleet.#redis.programUrl, keyPrefix: fleet.name },
-      kubernetes: { kubeconfig: await fleet.#accountKubeconfig(), namespace: ownNamespace },
+      ...tenantsConfig({
+        ...{ installation: fleet.name, kubeconfig: await fleet.#accountKubeconfig(), tenants },
+        redis: { url: fleet.#redis.programUrl, keyPrefix: fleet.name },
+      }),
       engine: { leaseTtlMs: 3_000 },
       logLevel: 'debug',
-      tenants: { policyIntervalSeconds: 1, unlimitedRequesters: ['admin'], ...tenants },
       ...more,
     }
     const configFile = join(fleet.stateDir, 'skylab.yaml')
@@ -116,58 +114,6 @@ export class TenantFleet {
     return name
   }
 
-  async edit(name: string, spec: object): Promise<void> {
-    await this.must('PATCH', pathOf(name), { spec })
-  }
-
-  async setStatus(name: string, status: object): Promise<void> {
-    await this.must('PATCH', `${pathOf(name)}/status`, { status })
-  }
-
-  async drop(name: string): Promise<void> {
-    await this.must('DELETE', pathOf(name), { propagationPolicy: 'Background' })
-  }
-
-  async read(name: string): Promise<KubeAnswer['body']> {
-    const { status, body } = await this.kube.request('GET', pathOf(name))
-    return status === 404 ? null : body
-  }
-
-  /** Waits until a condition has a reason that begins so. */
-  async says(name: string, type: string, reason: string, limitMs?: number): Promise<void> {
-    const isSo = async () => {
-      const { metadata, status } = (await this.read(name)) ?? {}
-      const found = (status?.conditions ?? []).find((each: { type: string }) => each.type === type)
-      return found?.reason === reason && found.observedGeneration === metadata.generation
-    }
-    await eventually(`${name}: ${type} is ${reason}`, isSo, limitMs)
-  }
-
-  /** The answer of the API server's authorizer about somebody. */
-  async may(
-    user: string,
-    verb: string,
-    resource: string,
-    more: object = {},
-    groups: readonly string[] = [],
-  ): Promise<boolean> {
-    const resourceAttributes = { verb, resource, ...more }
-    const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview' }
-    const spec = { user, groups: ['system:authenticated', ...groups], resourceAttributes }
-    const { body } = await this.kube.request('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', {
-      ...review,
-      spec,
-    })
-    return body.status.allowed
-  }
-
-  /** Milliseconds until somebody may no more. */
-  async untilNot(may: () => Promise<boolean>): Promise<number> {
-    const begunMs = performance.now()
-    await eventually('the end of a right', async () => !(await may()))
-    return performance.now() - begunMs
-  }
-
   /** The sum of a metric of one replica. */
   async metric(index: number, name: string): Promise<number> {
     const text = await (await fetch(`${this.replicas[index]!.monitoringUrl}/metrics`)).text()
@@ -204,12 +150,6 @@ export class TenantFleet {
       'DELETE',
       objectPath({ apiVersion: admissionVersion, kind: 'ValidatingAdmissionPolicyBinding', name }),
     )
-  }
-
-  async must(method: string, path: string, body?: object): Promise<KubeObject> {
-    const answer = await this.kube.request(method, path, body)
-    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.body.message}`)
-    return answer.body
   }
 
   async stop(): Promise<void> {

@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Redis, startRedis } from '../../../dev/redis/redis.ts'
-import { writeConfig } from '../../../dev/stack/config.ts'
+import { type ConfigInput, writeConfig } from '../../../dev/stack/config.ts'
 import { Replica, type ReplicaOptions } from '../../../dev/stack/replicas.ts'
 import { tenantsAccount } from '../../../src/tenants/settings.ts'
 import { eventually } from '../cluster/world.ts'
@@ -18,8 +18,23 @@ export interface Release {
   readonly env?: Readonly<Record<string, string>>
 }
 
-export interface DeploymentOptions {
+export interface ProcessConfig {
   readonly installation: string
+  /** Of the account. */
+  readonly kubeconfig: string
+  readonly redis: ConfigInput['redis']
+  /** More for the block `tenants`. */
+  readonly tenants?: ConfigInput['tenants']
+}
+
+/** The configuration of a process that serves tenants in tests. */
+export const tenantsConfig = ({ installation, kubeconfig, redis, tenants }: ProcessConfig): ConfigInput => ({
+  ...{ run: ['tenants'], installation, api: { host: '127.0.0.1' }, redis },
+  kubernetes: { kubeconfig, namespace },
+  tenants: { policyIntervalSeconds: 1, unlimitedRequesters: ['admin'], ...tenants },
+})
+
+export interface DeploymentOptions extends Pick<ProcessConfig, 'installation' | 'tenants'> {
   readonly release: Release
   readonly replicas?: number
   /** Whether the start waits until they are ready. Default: yes. */
@@ -39,21 +54,21 @@ export class TenantsDeployment {
   }
 
   static async start(
-    site: TenantsSite,
-    { installation, release, replicas = 2, untilReady = true }: DeploymentOptions,
+    site: Pick<TenantsSite, 'stateDir' | 'cluster'>,
+    {
+      installation,
+      release,
+      replicas = 2,
+      untilReady = true,
+      tenants = { labelPrefixes: siteTenants.labelPrefixes },
+    }: DeploymentOptions,
   ): Promise<TenantsDeployment> {
     const stateDir = join(site.stateDir, installation)
     mkdirSync(stateDir)
     const redis = await startRedis({ stateDir })
     const kubeconfig = await site.cluster.tokenKubeconfig(namespace, tenantsAccount)
-    const config = {
-      run: ['tenants' as const],
-      installation,
-      api: { host: '127.0.0.1' },
-      redis: { url: redis.programUrl },
-      kubernetes: { kubeconfig, namespace },
-      tenants: { ...siteTenants, policyIntervalSeconds: 1, unlimitedRequesters: ['admin'] },
-    }
+    const redisConfig = { url: redis.programUrl }
+    const config = tenantsConfig({ installation, kubeconfig, redis: redisConfig, tenants })
     const configFile = await writeConfig(stateDir, config, {})
     const names = Array.from({ length: replicas }, (_, index) => `${installation}-${index + 1}`)
     const deployment = new TenantsDeployment({ stateDir, configFile }, names, redis)

@@ -9,6 +9,7 @@ import type { Cluster } from '../../../dev/cluster/types.ts'
 import { tenantsManifests } from '../../../dev/kube/tenants.ts'
 import type { Run } from '../../../dev/run/run.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
+import { tenantParent } from '../../../src/tenants/words.ts'
 import { AdminKube, type KubeAnswer } from '../cluster/kube.ts'
 import { startOwnBox } from '../cluster/own-box.ts'
 import { eventually } from '../cluster/world.ts'
@@ -127,6 +128,12 @@ export class TenantsSite {
   /** Makes an object as the administrator. */
   create(object: KubeObject): Promise<KubeObject> {
     return this.#admin(make(object))
+  }
+
+  /** All LNamespaces. */
+  async tenants(): Promise<readonly KubeObject[]> {
+    const items = await this.kube.list(collectionOf('LNamespace'))
+    return items.map(item => ({ ...item, ...tenantParent }))
   }
 
   /** The object as it is, or the API server's error. */
