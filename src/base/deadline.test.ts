@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
-import { Deadline, unlessAborted } from './deadline.ts'
+import { Deadline, outcomeWithin, unlessAborted } from './deadline.ts'
 
 describe('Deadline', () => {
   test('fires after its time', async () => {
@@ -41,5 +41,34 @@ describe('unlessAborted', () => {
     stop.abort(new Error('stopped'))
     await expect(never).rejects.toThrow('stopped')
     await expect(unlessAborted(new Promise(() => {}), stop.signal)).rejects.toThrow('stopped')
+  })
+})
+
+describe('outcomeWithin', () => {
+  /** Ends with its signal alone. */
+  const endless = (signal: AbortSignal) => unlessAborted(new Promise<string>(() => {}), signal)
+
+  test('returns the value, or the error of the work', async () => {
+    const clock = new ManualClock()
+    expect(await outcomeWithin(clock, 50, undefined, async () => 'done')).toBe('done')
+    const failure = new Error('own')
+    expect(await outcomeWithin(clock, 50, undefined, () => Promise.reject(failure))).toBe(failure)
+    expect(clock.sleeping).toBe(0)
+  })
+
+  test('returns an error when the time is over', async () => {
+    const clock = new ManualClock()
+    const outcome = outcomeWithin(clock, 50, new AbortController().signal, endless)
+    clock.advance(50)
+    expect(await outcome).toEqual(new Error('no answer within 50 ms'))
+  })
+
+  test('rejects with the reason of the caller’s signal, also for work that fails by it', async () => {
+    const stop = new AbortController()
+    const outcome = outcomeWithin(new ManualClock(), 50, stop.signal, signal =>
+      endless(signal).catch(() => Promise.reject(new Error('own'))),
+    )
+    stop.abort('stopped')
+    await expect(outcome).rejects.toBe('stopped')
   })
 })

@@ -46,3 +46,24 @@ export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | unde
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
 }
+
+/**
+ * The outcome of work with a limit of time: its value, or the error for which there is none. Rejects only with the
+ * reason of the caller's own signal.
+ */
+export async function outcomeWithin<T>(
+  clock: Clock,
+  ms: number,
+  signal: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T | Error> {
+  const deadline = new Deadline(clock, ms, signal)
+  try {
+    return await work(deadline.signal)
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason
+    return error as Error
+  } finally {
+    deadline.release()
+  }
+}

@@ -29,6 +29,8 @@ describe('reasonOf', () => {
     ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'the server demands a client certificate'],
     ['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', 'the TLS handshake fails'],
     ['HPE_INVALID_CONSTANT', 'the answer is not HTTP: the server may expect TLS'],
+    ['UND_ERR_HEADERS_OVERFLOW', 'the headers of the answer are too large'],
+    ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'the answer has another length than it says'],
   ])('knows the code %s', (code, words) => {
     expect(reasonOf(failure(code)).words).toMatch(words)
     expect(reasonOf(failure(code)).words).not.toContain('library words')
@@ -53,6 +55,9 @@ describe('reasonOf', () => {
     ['Command timed out', 'there is no answer in time'],
     ["Socket timeout. Expecting data, but didn't receive any in 3000ms.", 'there is no answer in time'],
     ['no answer within 5000 ms', /network policy/],
+    ['Response does not match the HTTP/1.1 protocol (Invalid character)', /^the answer is not HTTP/],
+    ['bad response', /^the answer is not HTTP/],
+    ['bad upgrade', /^the answer is not HTTP/],
     [
       'write EPROTO 4067:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:',
       'the server does not speak TLS',

@@ -33,6 +33,7 @@ const clientCertificate = 'the server demands a client certificate'
 const noHandshake = 'the TLS handshake fails'
 /** Servers with TLS that answer a plain request say so. */
 export const expectsTls = 'the server expects TLS'
+const noHttp = 'the answer is not HTTP: the server may expect TLS'
 const expired = 'its certificate has expired'
 const otherName = 'its certificate is for another host name'
 const busy = 'a script keeps it busy'
@@ -53,6 +54,8 @@ const byCode: ReadonlyMap<string, string> = new Map([
   ...['EACCES', 'EPERM'].map(code => [code, forbidden] as const),
   ...['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'UND_ERR_CLOSED'].map(code => [code, closed] as const),
   [closedEarly, closed],
+  ['UND_ERR_HEADERS_OVERFLOW', 'the headers of the answer are too large'],
+  ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'the answer has another length than it says'],
   ...['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'SELF_SIGNED_CERT_IN_CHAIN', 'DEPTH_ZERO_SELF_SIGNED_CERT'].map(
     code => [code, untrusted] as const,
   ),
@@ -92,7 +95,7 @@ const bySaying: readonly (readonly [RegExp, string])[] = [
   [/wrong version number|packet length too long|HTTP request\b.*SSL/i, clear],
   [/before secure TLS connection was established/, 'the server ends the TLS handshake: it may not speak TLS'],
   [/certificate required/i, clientCertificate],
-  [/^HPE_|Parse Error: Expected HTTP/, 'the answer is not HTTP: the server may expect TLS'],
+  [/^HPE_|Parse Error: Expected HTTP|^Response does not match the HTTP|^bad (response|upgrade)$/, noHttp],
   [/HTTP request (was sent )?to (an )?HTTPS/i, expectsTls],
   [/max number of clients/, 'it has too many clients'],
   [deadline, late],

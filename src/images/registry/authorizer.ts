@@ -6,10 +6,11 @@ import { z } from 'zod'
 import type { Clock } from '../../base/clock.ts'
 import { unlessAborted } from '../../base/deadline.ts'
 import { isLoopback } from '../../base/loopback.ts'
+import type { Answer } from '../../http/answer.ts'
 import { CredentialCache, type ReadCredentials } from './credential-cache.ts'
 import { type Credential, credentialFor } from './docker-config.ts'
 import { type Challenge, parseChallenges } from './headers.ts'
-import { type Answer, isSuccess, jsonOf, mayLeadTo, RegistryError, type RegistryHttp } from './http.ts'
+import { isSuccess, jsonOf, mayLeadTo, RegistryError, type RegistryHttp } from './http.ts'
 
 export interface AuthorizerOptions {
   /** As configured; selects the credentials. */

@@ -3,18 +3,12 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Clock } from '../../base/clock.ts'
 import { isLoopback } from '../../base/loopback.ts'
+import type { Answer } from '../../http/answer.ts'
+import type { HttpRequest } from '../../http/exchange.ts'
 import { Authorizer } from './authorizer.ts'
 import type { ReadCredentials } from './credential-cache.ts'
 import { nextLink } from './headers.ts'
-import {
-  type Answer,
-  type HttpRequest,
-  isSuccess,
-  jsonOf,
-  RegistryError,
-  type RegistryHttp,
-  unexpected,
-} from './http.ts'
+import { isSuccess, jsonOf, RegistryError, type RegistryHttp, unexpected } from './http.ts'
 import { digestForm, tagForm } from './names.ts'
 import { TagPages } from './pages.ts'
 import type { ImageSource, ListedTag, Manifest } from './source.ts'

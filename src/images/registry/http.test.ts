@@ -6,7 +6,8 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { hastyClock } from '../../../test/kit/clock.ts'
 import { faults, json, LocalServer, type Respond, status } from '../../../test/kit/images/server.ts'
 import { type Certificate, makeCertificate } from '../../../test/kit/kube/server.ts'
-import { type HttpRequest, mayLeadTo, RegistryHttp } from './http.ts'
+import type { HttpRequest } from '../../http/exchange.ts'
+import { mayLeadTo, RegistryHttp } from './http.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {

@@ -1,12 +1,12 @@
 /** HTTP for registries: one pool of connections, with limits on time, bytes, attempts and redirects. */
-import { createSecureContext, getCACertificates } from 'node:tls'
-import { Agent } from 'undici'
 import type { z } from 'zod'
 import { type Backoff, backoffMs } from '../../base/backoff.ts'
 import type { Clock } from '../../base/clock.ts'
-import { Deadline, unlessAborted } from '../../base/deadline.ts'
+import { outcomeWithin } from '../../base/deadline.ts'
 import { isLoopback } from '../../base/loopback.ts'
 import { expectsTls, inFull, isKnown, reasonOf } from '../../base/reasons.ts'
+import type { Answer } from '../../http/answer.ts'
+import { HttpClient, type HttpRequest } from '../../http/exchange.ts'
 import { retryAfterMs } from './headers.ts'
 
 export interface HttpOptions {
@@ -15,25 +15,6 @@ export interface HttpOptions {
   readonly timeoutMs: number
   /** PEM of authorities that are trusted in addition to the usual ones. */
   readonly authorities?: string | undefined
-}
-
-export interface HttpRequest {
-  readonly method: 'GET' | 'HEAD' | 'POST'
-  readonly url: URL
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string
-  readonly maxBytes: number
-  /** Ends the request at any stage, also between attempts. */
-  readonly signal?: AbortSignal | undefined
-}
-
-export interface Answer {
-  /** The address of the answer, which differs from the request's after a redirect. */
-  readonly url: URL
-  readonly status: number
-  /** The value of a header, by its name in lower case; empty without one. */
-  header(name: string): string
-  readonly body: Buffer
 }
 
 /** Thrown when a registry gives no usable answer. The message has its host, but nothing of the request. */
@@ -71,25 +52,17 @@ const endings = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']
 
 export class RegistryHttp {
   readonly #options: HttpOptions
-  readonly #agent: Agent
+  readonly #client: HttpClient
 
   constructor(options: HttpOptions) {
     const { timeoutMs, authorities } = options
-    // A configured list replaces the usual authorities, so they are listed too. Read once, not for each connection.
-    const ca = authorities === undefined ? undefined : [...getCACertificates('default'), authorities]
     this.#options = options
-    this.#agent = new Agent({
-      connections: maxConnections,
-      pipelining: 1,
-      allowH2: false,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      connect: { timeout: timeoutMs, ...(ca && { secureContext: createSecureContext({ ca }) }) },
-    })
+    this.#client = new HttpClient({ maxConnections, connections: { connectTimeoutMs: timeoutMs, authorities } })
   }
 
   /**
    * The answer, whatever its status. 429, 5xx and connections that end are tried again, after `Retry-After` or a wait.
+   * The signal ends the waits too.
    * @throws {RegistryError} when there is none within the attempts; the signal's reason when it is aborted
    */
   async send(request: HttpRequest): Promise<Answer> {
@@ -129,42 +102,13 @@ export class RegistryHttp {
 
   /** Closes every connection. */
   close(): Promise<void> {
-    return this.#agent.destroy()
+    return this.#client.close()
   }
 
   /** An answer, or why there is none. Rejects only with the reason of the request's own signal. */
-  async #exchange(request: HttpRequest): Promise<Answer | Error> {
-    const deadline = new Deadline(this.#options.clock, this.#options.timeoutMs, request.signal)
-    try {
-      // On an abort, the pool settles late while a connection is still being opened.
-      return await unlessAborted(this.#read(request, deadline.signal), deadline.signal)
-    } catch (error) {
-      if (request.signal?.aborted) throw request.signal.reason
-      return error as Error
-    } finally {
-      deadline.release()
-    }
-  }
-
-  async #read({ method, url, headers, body, maxBytes }: HttpRequest, signal: AbortSignal): Promise<Answer> {
-    const response = await this.#agent.request({
-      origin: url.origin,
-      path: url.pathname + url.search,
-      method,
-      headers: { 'User-Agent': 'skylab', ...headers },
-      body: body ?? null,
-      signal,
-    })
-    const chunks: Buffer[] = []
-    let size = 0
-    for await (const chunk of response.body) {
-      size += chunk.length
-      // Leaving the loop ends the exchange.
-      if (size > maxBytes) throw new Error(`the answer is larger than ${maxBytes} bytes`)
-      chunks.push(chunk)
-    }
-    const header = (name: string) => [response.headers[name] ?? ''].flat().join(', ')
-    return { url, status: response.statusCode, header, body: Buffer.concat(chunks) }
+  #exchange(request: HttpRequest): Promise<Answer | Error> {
+    const { clock, timeoutMs } = this.#options
+    return outcomeWithin(clock, timeoutMs, request.signal, signal => this.#client.exchange({ ...request, signal }))
   }
 }
 
