@@ -54,13 +54,14 @@ describe('identity.gafaelfawr', () => {
     expect(ingressSecrets).toEqual({
       user: ['hunter2-hunter2-hunter2', 'hunter3-hunter3-hunter3'],
       admin: ['hunter4-hunter4-hunter4'],
+      lab: [],
     })
     expect([tokens, ofIdentity({ warnings })]).toEqual([[], []])
   })
 
   it('goes without secrets only on request, and warns', async () => {
     const { ingressSecrets, warnings } = await load(gafaelfawr({ trustWithoutSecret: true }))
-    expect(ingressSecrets).toEqual({ user: [], admin: [] })
+    expect(ingressSecrets).toEqual({ user: [], admin: [], lab: [] })
     expect(warnings.join()).toMatch(/trustWithoutSecret/)
   })
 
@@ -76,6 +77,9 @@ describe('identity.gafaelfawr', () => {
     ['identity.gafaelfawr.adminSecretFiles.0', gafaelfawr({ ...both, adminSecretFiles: ['empty'] })],
     ['identity.gafaelfawr.adminSecretFiles.0', gafaelfawr({ ...both, adminSecretFiles: ['secret'] })],
     ['identity.gafaelfawr.adminSecretFiles.1', gafaelfawr({ ...both, adminSecretFiles: ['admin', 'copy'] })],
+    ['identity.gafaelfawr.labSecretFiles.0', gafaelfawr({ ...both, labSecretFiles: ['secret'] })],
+    ['identity.gafaelfawr.labSecretFiles.1', gafaelfawr({ ...both, labSecretFiles: ['next', 'admin'] })],
+    ['identity.gafaelfawr.trustWithoutSecret', gafaelfawr({ labSecretFiles: ['next'], trustWithoutSecret: true })],
     ['identity.gafaelfawr.secretFiles', gafaelfawr({ ...both, secretFiles: ['secret'] })],
     ['identity.gafaelfawr', { provider: 'gafaelfawr' }],
     ['identity.gafaelfawr.baseUrl', gafaelfawr({ baseUrl: 'http://gafaelfawr.svc:8080', ...both })],
@@ -135,6 +139,7 @@ describe('certificates of ingresses', () => {
     ['identity.gafaelfawr.userCertificateNames', names, 2],
     ['identity.gafaelfawr.adminCertificateNames.0', { ...both, adminCertificateNames: ['Not.A.Name'] }, 1],
     ['identity.gafaelfawr.trustWithoutSecret', { ...names, trustWithoutSecret: true }, 1],
+    ['identity.gafaelfawr.labCertificateNames', { ...both, labCertificateNames: ['lab.skylab'] }, 1],
   ])('are a problem of %s', async (key, block, count) => {
     const problems = await problemsOf(gafaelfawr(block))
     expect(problems).toHaveLength(count)
@@ -147,6 +152,11 @@ describe('certificates of ingresses', () => {
     expect(problems.at(-1)).toMatch(
       /^identity\.gafaelfawr\.adminCertificateNames\.1: is also a name of the users’ ingress/,
     )
+    const ofLabs = await problemsOf(gafaelfawr({ ...names, labCertificateNames: ['user.skylab', 'admin.skylab'] }))
+    expect(ofLabs.slice(-2)).toEqual([
+      expect.stringMatching(/labCertificateNames\.0: is also a name of the users’ ingress/),
+      expect.stringMatching(/labCertificateNames\.1: is also a name of the administrators’ ingress/),
+    ])
   })
 })
 

@@ -26,6 +26,12 @@ const gafaelfawr = z.strictObject({
     .array(z.string())
     .default([])
     .describe('the same for the ingress of administrators, with other secrets; its requests open no route of users'),
+  labSecretFiles: z
+    .array(z.string())
+    .default([])
+    .describe(
+      'the same for the ingress of /activity/lab/v1, which asks for no token; needed only where labs report their activity. Its requests open no other route',
+    ),
   userCertificateNames: z
     .array(hostName)
     .default([])
@@ -36,6 +42,10 @@ const gafaelfawr = z.strictObject({
     .array(hostName)
     .default([])
     .describe('the same for the ingress of administrators, with other names; its requests open no route of users'),
+  labCertificateNames: z
+    .array(hostName)
+    .default([])
+    .describe('the same for the ingress of /activity/lab/v1, with other names; its requests open no other route'),
   trustWithoutSecret: z
     .boolean()
     .default(false)

@@ -100,6 +100,7 @@ it.each<[string, object]>([
   // secrets
   ['lab.secrets.0.as: token is reserved', { secrets: [{ name: 'a', key: 'token' }] }],
   ['lab.secrets.0.as: token is reserved', { secrets: [{ name: 'a', key: 'b', as: 'token' }] }],
+  ['lab.secrets.0.as: activity-token is reserved', { secrets: [{ name: 'a', key: 'activity-token' }] }],
   [
     'lab.secrets.1.as: b is listed twice',
     {

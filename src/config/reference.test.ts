@@ -46,6 +46,7 @@ describe('the example', () => {
       'kubeconfig.yaml': '{}\n',
       'ingress-user-secret': 'not-a-secret-but-long-enough\n',
       'ingress-admin-secret': 'nor-is-this-but-long-enough\n',
+      'ingress-lab-secret': 'a-third-one-long-enough-too\n',
       'sealing.key': key(1),
       'sealing-old.key': key(2),
       'registry-ca.pem': '-----BEGIN CERTIFICATE-----\n',

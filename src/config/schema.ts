@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { audit } from './audit.ts'
 import { form } from './form.ts'
 import { identity } from './identity.ts'
+import { idle } from './idle.ts'
 import { images } from './images.ts'
 import { lab } from './lab.ts'
 import { limits, rates } from './limits.ts'
@@ -215,6 +216,7 @@ export const configSchema = z.strictObject({
   tracing: tracing.prefault({}).describe('The receiver of traces, if any'),
   audit: audit.prefault({}).describe('The log of all changes'),
   tenants: tenants.prefault({}).describe('Namespaces that people make themselves, where `run` names tenants'),
+  idle: idle.prefault({}).describe('What ends when nobody uses it, of the kinds that `run` names'),
 })
 
 /** The configuration after validation, every default filled in. */

@@ -1,6 +1,7 @@
 /** Checks between keys of the configuration. */
 import type { GafaelfawrConfig } from '../config/identity.ts'
 import type { Config } from '../config/schema.ts'
+import { idleProblems, idleWarnings, ownedKinds } from './idle-checks.ts'
 import { labProblems } from './lab-checks.ts'
 import { labWarnings } from './lab-warnings.ts'
 import { networkProblems, networkWarnings } from './network-checks.ts'
@@ -24,6 +25,7 @@ export function crossProblems(config: Config): string[] {
     ...(servesLabs(config) ? ofLabs() : []),
     ...(servesTenants(config) ? tenantProblems(config) : []),
     ...(servesTenantsRest(config) ? ofRest() : []),
+    ...(ownedKinds(config.run).length > 0 ? idleProblems(config) : []),
     ...timeProblems(config),
     ...redisProblems(config),
     ...limitProblems(config),
@@ -43,8 +45,11 @@ export const servesTenantsRest = (config: Pick<Config, 'run' | 'tenants'>): bool
 /** @returns warnings: permitted settings that an operator should know about */
 export function configWarnings(config: Config): string[] {
   const ofRest = () => [...trustWarnings(config), ...tokenWarnings(config)]
-  if (servesTenants(config)) return [...tenantWarnings(config), ...(servesTenantsRest(config) ? ofRest() : [])]
-  if (!servesLabs(config)) return []
+  const ofIdle = idleWarnings(config)
+  if (servesTenants(config)) {
+    return [...tenantWarnings(config), ...(servesTenantsRest(config) ? ofRest() : []), ...ofIdle]
+  }
+  if (!servesLabs(config)) return ofIdle
   const missing = promisedSizes.filter(name => !Object.hasOwn(config.lab.sizes, name))
   return [
     ...missing.map(name => `lab.sizes: ${name} is missing, which the specification promises to bots`),
@@ -53,6 +58,7 @@ export function configWarnings(config: Config): string[] {
     ...pullSecretWarnings(config),
     ...labWarnings(config),
     ...networkWarnings(config),
+    ...ofIdle,
   ]
 }
 
@@ -97,20 +103,22 @@ function identityProblems({ identity, api }: Config, needed: readonly Proofs[] =
 /** The keys that list an ingress's proofs. */
 const userProofs = ['userSecretFiles', 'userCertificateNames'] as const
 const proofs = [userProofs, ['adminSecretFiles', 'adminCertificateNames']] as const
-type Proofs = (typeof proofs)[number]
+/** Labs need not report their activity, so this ingress need not exist. */
+const labProofs = ['labSecretFiles', 'labCertificateNames'] as const
+const allProofs = [...proofs, labProofs] as const
+type Proofs = (typeof allProofs)[number]
 
 function ingressProblems(gafaelfawr: GafaelfawrConfig, { tls }: Config['api'], needed: readonly Proofs[]): string[] {
   const block = 'identity.gafaelfawr'
   if (gafaelfawr.trustWithoutSecret) {
-    const given = proofs.flat().filter(key => gafaelfawr[key].length > 0)
+    const given = allProofs.flat().filter(key => gafaelfawr[key].length > 0)
     const names = given.map(key => `${block}.${key}`).join(' and ')
     return given.length === 0 ? [] : [`${block}.trustWithoutSecret: contradicts ${names}`]
   }
   // Routes of administrators have no token, so nothing else distinguishes the ingress from other clients in the
   // cluster.
   const unknown = needed.filter(([files, names]) => gafaelfawr[files].length + gafaelfawr[names].length === 0)
-  const { userCertificateNames, adminCertificateNames } = gafaelfawr
-  const certified = proofs.map(([, names]) => names).filter(names => gafaelfawr[names].length > 0)
+  const certified = allProofs.map(([, names]) => names).filter(names => gafaelfawr[names].length > 0)
   return [
     ...unknown.map(
       ([files]) => `${block}.${files}: no secret shared with this ingress (trustWithoutSecret: true needs no secrets)`,
@@ -118,13 +126,21 @@ function ingressProblems(gafaelfawr: GafaelfawrConfig, { tls }: Config['api'], n
     ...certified
       .filter(() => tls?.clientCaFile === undefined)
       .map(names => `${block}.${names}: needs api.tls.clientCaFile, whose authorities vouch for certificates`),
-    ...adminCertificateNames.flatMap((name, index) =>
-      userCertificateNames.includes(name)
-        ? [
-            `${block}.adminCertificateNames.${index}: is also a name of the users’ ingress; each ingress needs its own names`,
-          ]
-        : [],
+    ...sharedNames(gafaelfawr).map(
+      ([key, of]) => `${block}.${key}: is also a name of the ${of} ingress; each ingress needs its own names`,
     ),
+  ]
+}
+
+/** Names in certificates that an earlier ingress has, by their key and that ingress. */
+function sharedNames(config: GafaelfawrConfig): readonly (readonly [key: string, of: string])[] {
+  const { userCertificateNames: users, adminCertificateNames: admins, labCertificateNames: labs } = config
+  const shared = (key: string, names: readonly string[], others: readonly string[], of: string) =>
+    names.flatMap((name, index) => (others.includes(name) ? [[`${key}.${index}`, of] as const] : []))
+  return [
+    ...shared('adminCertificateNames', admins, users, 'users’'),
+    ...shared('labCertificateNames', labs, users, 'users’'),
+    ...shared('labCertificateNames', labs, admins, 'administrators’'),
   ]
 }
 

@@ -6,6 +6,7 @@ import { isWithin, userPlaceholder, withoutEnd } from '../labs/paths.ts'
 import { isStricter, neededLevel } from '../labs/pod-security.ts'
 import { givenVariables } from '../labs/provision.ts'
 import { type ContainerSize, storageOf } from '../labs/quota.ts'
+import { reservedFiles } from '../labs/token.ts'
 
 type Lab = Config['lab']
 type Mount = Lab['mounts'][number]
@@ -98,7 +99,7 @@ function mountProblems(key: string, mounts: readonly Mount[], { volumes, homePre
 
 function secretProblems({ secrets }: Lab): string[] {
   const problems: string[] = []
-  const files = new Set(['token'])
+  const files = new Set(reservedFiles)
   let hasPull = false
   for (const [index, { key, as, pull }] of secrets.entries()) {
     const where = `lab.secrets.${index}`
@@ -109,7 +110,8 @@ function secretProblems({ secrets }: Lab): string[] {
       continue
     }
     const file = as ?? key
-    if (files.has(file)) problems.push(`${where}.as: ${file} ${file === 'token' ? 'is reserved' : 'is listed twice'}`)
+    if (files.has(file))
+      problems.push(`${where}.as: ${file} ${reservedFiles.includes(file) ? 'is reserved' : 'is listed twice'}`)
     files.add(file)
   }
   return problems

@@ -240,7 +240,7 @@ describe('loadSettings of REST of tenants', () => {
     ])
     await writeFile(join(folder, 'user.secret'), 'a-secret-of-the-ingress')
     const { ingressSecrets } = await load(`${gafaelfawr}, userSecretFiles: [user.secret]}}\n${rest}`, {})
-    expect(ingressSecrets).toEqual({ user: ['a-secret-of-the-ingress'], admin: [] })
+    expect(ingressSecrets).toEqual({ user: ['a-secret-of-the-ingress'], admin: [], lab: [] })
   })
 
   it('tells that every client can claim any name where no secret is needed', async () => {

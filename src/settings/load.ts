@@ -231,7 +231,7 @@ async function readLabFiles(
 
 type ApiFiles = Pick<Settings, 'apiTls' | 'tokens' | 'ingressSecrets'>
 
-const withoutApi: ApiFiles = { tokens: [], ingressSecrets: { user: [], admin: [] } }
+const withoutApi: ApiFiles = { tokens: [], ingressSecrets: { user: [], admin: [], lab: [] } }
 
 /** What a process reads that answers requests of users. */
 async function readApiFiles(config: Config, reader: FileReader, problems: string[]): Promise<ApiFiles> {
@@ -347,10 +347,10 @@ async function readTokens(config: Config, reader: FileReader, problems: string[]
 
 async function readIngressSecrets(config: Config, reader: FileReader, problems: string[]): Promise<IngressSecrets> {
   const { provider, gafaelfawr } = config.identity
-  if (provider !== 'gafaelfawr' || gafaelfawr === undefined) return { user: [], admin: [] }
+  if (provider !== 'gafaelfawr' || gafaelfawr === undefined) return { user: [], admin: [], lab: [] }
   /** The key at which each secret was found first. */
   const keys = new Map<string, string>()
-  const readAll = async (name: 'userSecretFiles' | 'adminSecretFiles') => {
+  const readAll = async (name: 'userSecretFiles' | 'adminSecretFiles' | 'labSecretFiles') => {
     const secrets: string[] = []
     for (const [index, path] of gafaelfawr[name].entries()) {
       const key = `identity.gafaelfawr.${name}.${index}`
@@ -366,5 +366,9 @@ async function readIngressSecrets(config: Config, reader: FileReader, problems: 
     }
     return secrets
   }
-  return { user: await readAll('userSecretFiles'), admin: await readAll('adminSecretFiles') }
+  return {
+    user: await readAll('userSecretFiles'),
+    admin: await readAll('adminSecretFiles'),
+    lab: await readAll('labSecretFiles'),
+  }
 }

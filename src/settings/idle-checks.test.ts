@@ -1,0 +1,93 @@
+/** Checks of the block `idle`, and its warnings. */
+import { describe, expect, it } from 'vitest'
+import { configSchema } from '../config/schema.ts'
+import { configWarnings, crossProblems } from './checks.ts'
+
+const parsed = (idle: object, more: object = {}) =>
+  configSchema.parse({
+    identity: { provider: 'static', static: { file: 'x' } },
+    idle: { enabled: true, ...idle },
+    ...more,
+  })
+const ofIdle = (lines: readonly string[]) => lines.filter(line => line.startsWith('idle'))
+const problemsOf = (idle: object, more?: object) => ofIdle(crossProblems(parsed(idle, more)))
+const warningsOf = (idle: object, more?: object) => ofIdle(configWarnings(parsed(idle, more)))
+const rule = (name: string, more: object = {}) => ({ name, idleTimeoutSeconds: 3600, ...more })
+
+describe('crossProblems of idle', () => {
+  it.each([
+    [{ restPeriodSeconds: 30 }, 'idle.restPeriodSeconds: is less than idle.checkPeriodSeconds'],
+    [{ probeTimeoutSeconds: 16 }, 'idle.probeTimeoutSeconds: is more than 15: another replica would follow meanwhile'],
+    [{ rules: [rule('a'), rule('a')] }, 'idle.rules.1.name: is the name of idle.rules.0 too'],
+    [
+      { rules: [rule('a', { idleTimeoutSeconds: 600 })] },
+      'idle.rules.0.warnSeconds: is not less than idle.rules.0.idleTimeoutSeconds, so there is always a warning',
+    ],
+    [
+      { rules: [rule('a', { idleTimeoutSeconds: undefined, maxAgeSeconds: 500 })] },
+      'idle.rules.0.warnSeconds: is not less than idle.rules.0.maxAgeSeconds, so there is always a warning',
+    ],
+  ])('has a problem when times or names contradict each other: %j', (idle, problem) => {
+    expect(problemsOf(idle)).toEqual([problem])
+  })
+
+  it('has none when a short time-out has no warning', () => {
+    expect(problemsOf({ rules: [rule('a', { idleTimeoutSeconds: 1, warnSeconds: 0 })] })).toEqual([])
+  })
+
+  it('has none for tenants', () => {
+    expect(problemsOf({ rules: [rule('a'), rule('a')] }, { run: ['tenants'] })).toEqual([])
+  })
+
+  it('has one when a rule for labs asks them nothing', () => {
+    const sources = ['traffic', 'push']
+    expect(problemsOf({ rules: [rule('a', { sources })] })).toEqual([
+      'idle.rules.0.sources: names none by which a lab is asked, so a busy one would count as idle',
+    ])
+    expect(problemsOf({ rules: [rule('a', { sources, match: { kinds: ['app'] } })] })).toEqual([])
+  })
+})
+
+describe('configWarnings of idle', () => {
+  const sizes = { lab: { sizes: { small: { limits: { cpu: 1, memory: '1Gi' } } }, defaultSize: 'small' } }
+
+  it.each<[object, string | RegExp]>([
+    [{}, 'idle.rules: is empty, so nothing is ever stopped'],
+    [{ rules: [rule('a', { maxAgeSeconds: 7200 })] }, /^idle\.rules\.0\.keepAlive\.maxSeconds: is more than/],
+    [
+      { rules: [rule('a', { maxAgeSeconds: 3600, keepAlive: { maxSeconds: 0 } })] },
+      /^idle\.rules\.0\.idleTimeoutSeconds: is not less than/,
+    ],
+    [
+      { rules: [rule('a'), rule('b', { match: { users: ['x'] } })] },
+      /^idle\.rules\.1: never matches, since idle\.rules\.0 /,
+    ],
+    [
+      { rules: [rule('a', { match: { kinds: ['lab', 'app'] } }), rule('b', { match: { kinds: ['lab'] } })] },
+      /^idle\.rules\.1: never matches/,
+    ],
+    [
+      { rules: [rule('a', { match: { sizes: ['small', 'gpu-*'] } })] },
+      /^idle\.rules\.0\.match\.sizes\.1: gpu-\* is no/,
+    ],
+    [{ rules: [rule('a')], credentialVariables: ['OTHER'] }, /^idle\.credentialVariables\.0: no pattern of/],
+  ])('warns when a setting does nothing, or tells too much: %j', (idle, words) => {
+    const matching = typeof words === 'string' ? words : expect.stringMatching(words)
+    expect(warningsOf(idle, sizes)).toEqual([matching])
+  })
+
+  it.each([
+    [{ rules: [rule('a', { match: { users: ['*'] } }), rule('b')] }],
+    [{ rules: [rule('a', { match: { kinds: ['lab'] } }), rule('b')] }],
+    [{ rules: [rule('a', { match: { kinds: ['notebook'], sizes: ['gpu-*'] } })] }],
+    [{ enabled: false }],
+  ])('does not warn when every setting has its use: %j', idle => {
+    expect(warningsOf(idle, sizes)).toEqual([])
+  })
+
+  it('warns when the process runs nothing that is ever idle', () => {
+    expect(warningsOf({ rules: [rule('a')] }, { run: ['tenants'] })).toEqual([
+      'idle.enabled: has no effect, since this process runs nothing that is ever idle',
+    ])
+  })
+})

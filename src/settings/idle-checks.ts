@@ -1,0 +1,113 @@
+/** Checks of the block `idle`, and warnings about rules that do nothing. */
+import { globs } from '../base/glob.ts'
+import type { IdleRule, WorkloadKind } from '../config/idle.ts'
+import type { Config } from '../config/schema.ts'
+
+type Rules = readonly IdleRule[]
+
+/** From taking a workload on, the time until another replica follows is 20 s; a check asks twice before a stop. */
+const longestProbeSeconds = 15
+
+/** @returns one line for each setting by which checks could not keep their times, or that nobody can have meant */
+export function idleProblems({ idle }: Pick<Config, 'idle'>): string[] {
+  const { checkPeriodSeconds, restPeriodSeconds, probeTimeoutSeconds, rules } = idle
+  return [
+    ...(restPeriodSeconds < checkPeriodSeconds ? ['idle.restPeriodSeconds: is less than idle.checkPeriodSeconds'] : []),
+    ...(probeTimeoutSeconds > longestProbeSeconds
+      ? [`idle.probeTimeoutSeconds: is more than ${longestProbeSeconds}: another replica would follow meanwhile`]
+      : []),
+    ...rules.flatMap((rule, index) => [
+      ...nameProblems(rules, index),
+      ...timeProblems(rule, `idle.rules.${index}`),
+      ...sourceProblems(rule, `idle.rules.${index}`),
+    ]),
+  ]
+}
+
+/** People read the name where a workload was stopped. */
+function nameProblems(rules: Rules, index: number): string[] {
+  const first = rules.findIndex(({ name }) => name === rules[index]!.name)
+  return first < index ? [`idle.rules.${index}.name: is the name of idle.rules.${first} too`] : []
+}
+
+/** With a longer warning, somebody who has just worked would be warned. */
+function timeProblems({ idleTimeoutSeconds, maxAgeSeconds, warnSeconds }: IdleRule, key: string): string[] {
+  return Object.entries({ idleTimeoutSeconds, maxAgeSeconds }).flatMap(([name, seconds]) =>
+    seconds !== undefined && warnSeconds >= seconds
+      ? [`${key}.warnSeconds: is not less than ${key}.${name}, so there is always a warning`]
+      : [],
+  )
+}
+
+const asked: ReadonlySet<string> = new Set(['kernels', 'terminals', 'server', 'metric', 'json'])
+
+/** Nobody reports all activity of a lab: one that is not asked would count as idle while it works. */
+function sourceProblems({ match: { kinds }, sources, idleTimeoutSeconds }: IdleRule, key: string): string[] {
+  const mayBeLab = kinds === undefined || kinds.includes('lab')
+  if (!mayBeLab || idleTimeoutSeconds === undefined || sources.some(source => asked.has(source))) return []
+  return [`${key}.sources: names none by which a lab is asked, so a busy one would count as idle`]
+}
+
+/** @returns warnings: permitted settings that an operator should know about */
+export function idleWarnings(config: Config): string[] {
+  const { run, idle } = config
+  if (!idle.enabled) return []
+  const owned = ownedKinds(run)
+  if (owned.length === 0) return ['idle.enabled: has no effect, since this process runs nothing that is ever idle']
+  if (idle.rules.length === 0) return ['idle.rules: is empty, so nothing is ever stopped']
+  return [
+    ...idle.rules.flatMap((rule, index) => [
+      ...ageWarnings(rule, `idle.rules.${index}`),
+      ...shadowWarnings(idle.rules, index),
+      ...(run.includes('labs') ? sizeWarnings(rule, `idle.rules.${index}`, config.lab) : []),
+    ]),
+    ...(run.includes('labs') ? credentialWarnings(config) : []),
+  ]
+}
+
+/** The kinds of workloads that a process owns by `run`. */
+export const ownedKinds = (run: Config['run']): readonly WorkloadKind[] => (run.includes('labs') ? ['lab'] : [])
+
+function ageWarnings({ maxAgeSeconds, keepAlive, idleTimeoutSeconds }: IdleRule, key: string): string[] {
+  if (maxAgeSeconds === undefined) return []
+  return [
+    ...(keepAlive.maxSeconds > maxAgeSeconds
+      ? [`${key}.keepAlive.maxSeconds: is more than ${key}.maxAgeSeconds, which ends every request to be kept`]
+      : []),
+    ...(idleTimeoutSeconds !== undefined && idleTimeoutSeconds >= maxAgeSeconds
+      ? [`${key}.idleTimeoutSeconds: is not less than ${key}.maxAgeSeconds, so nothing is stopped for being idle`]
+      : []),
+  ]
+}
+
+/** A rule behind one that matches all of its kinds. */
+function shadowWarnings(rules: Rules, index: number): string[] {
+  const { kinds } = rules[index]!.match
+  const covers = ({ match: { kinds: theirs, ...others } }: IdleRule) =>
+    Object.values(others).every(patterns => patterns === undefined) &&
+    (theirs === undefined || (kinds?.every(kind => theirs.includes(kind)) ?? false))
+  const before = rules.slice(0, index).findIndex(covers)
+  return before < 0 ? [] : [`idle.rules.${index}: never matches, since idle.rules.${before} matches all of it before`]
+}
+
+const matcher = globs()
+
+function sizeWarnings({ match: { kinds, sizes = [] } }: IdleRule, key: string, lab: Config['lab']): string[] {
+  if (kinds && !kinds.includes('lab')) return []
+  return sizes.flatMap((pattern, index) =>
+    Object.keys(lab.sizes).some(matcher([pattern]))
+      ? []
+      : [`${key}.match.sizes.${index}: ${pattern} is no size of lab.sizes`],
+  )
+}
+
+const namesOfVariables = globs({ ignoreCase: true })
+
+function credentialWarnings({ idle, lab }: Config): string[] {
+  const isHidden = namesOfVariables(lab.secretPatterns)
+  return idle.credentialVariables.flatMap((name, index) =>
+    isHidden(name)
+      ? []
+      : [`idle.credentialVariables.${index}: no pattern of lab.secretPatterns matches ${name}, so clients can read it`],
+  )
+}
