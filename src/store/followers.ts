@@ -7,8 +7,11 @@ import type { Ring } from './rings.ts'
 /** Subjects whose last ring is remembered. A client that opens a stream follows it within milliseconds. */
 const remembered = 1_000
 
-/** Rings without news for a follower: his first reading had the events of the acceptance, and a release writes none. */
-const withoutEvents: ReadonlySet<Ring['what']> = new Set(['accepted', 'released'])
+/**
+ * Rings without news for a follower: his first reading had the events of the acceptance, a release writes none, and those of
+ * activity are in a stream of their own.
+ */
+const withoutEvents: ReadonlySet<Ring['what']> = new Set(['accepted', 'released', 'activity'])
 
 export class Followers {
   /** By the text of the subject; the value is whether to read at once. */

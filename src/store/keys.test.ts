@@ -30,7 +30,10 @@ describe('Keys.family', () => {
     expect([generation, hold]).toEqual([keys.generation, keys.hold])
   })
 
-  const reserved = ['events', 'tombstone', 'lease', 'nonce', 'idempotency', 'catalogue', 'digests']
+  const reserved = [
+    ...['events', 'tombstone', 'lease', 'nonce', 'idempotency', 'catalogue', 'digests'],
+    ...['due', 'activity'],
+  ]
 
   it.each(['', 'Toy', 'a-b', 'a:b', ...reserved])('refuses the kind %j', kind => {
     expect(() => keys.family(kind)).toThrow('not a name for a kind')

@@ -20,6 +20,7 @@
  * | prepulled | hash | never | by image: UIDs of the nodes onto which it was pulled |
  * | prepull-failures | hash | never | by image: why it could not be pulled, onto which nodes, and when to try again |
  * | lease-of-prepull | string | yes | token of the replica that prepulls |
+ * | lease-of-muster | string | yes | token of the replica that makes the labs that are checked agree with those that run |
  * | lab:USER | hash | with the lab | the record |
  * | events:USER | stream | 10 minutes after the lab | the events of the user's operations, ids `<op>-<seq>` |
  * | tombstone:USER | string | yes | op of the last deletion that ended |
@@ -32,6 +33,14 @@
  * | lease-of-refresh:SCOPE | string | yes | token of the replica that reads the registry |
  * | lease-of:KIND:KEY | string | yes | token of the replica that writes the objects of a custom resource |
  * | lock-of:NAME | string | yes | token of the replica that has a lock which custom resources share |
+ * | due:KIND | sorted set | a week after the last check | workloads by the time of their next check; the score is its taker's token |
+ * | due-slow:KIND | sorted set | a week after the last check | the same, for those that did not answer last time |
+ * | activity:KIND:ID | hash | a week after the last write | what is known of a workload's activity |
+ * | activity-floor | hash | a week after the last check | identity of the Redis that idle times were measured in, and since when |
+ * | activity-flushed | hash | a week after the last flush | by gateway: until when it has told what it saw |
+ * | activity-states:KIND | sorted set | a week after the last check | workloads by what their last check found |
+ * | activity-stops:KIND | sorted set | 2 minutes after the last stop | the stops of the last minute |
+ * | activity-events | stream | a week after the last event | the events of all workloads, ids `<series>-<n>` |
  *
  * Every other kind of subjects has the same keys, under names that begin with the kind: `KIND:NAME` is a record, `KIND-waiting`
  * a sorted set, `KIND-events:NAME` a stream, `KIND-nonce:NONCE` an op. So no kind meets the members of another. A tenant has no
@@ -40,7 +49,10 @@
 import { labKind } from '../base/subject.ts'
 
 /** First words of other keys, which no kind may have. */
-const reserved = new Set(['events', 'tombstone', 'lease', 'nonce', 'idempotency', 'catalogue', 'digests'])
+const reserved = new Set([
+  ...['events', 'tombstone', 'lease', 'nonce', 'idempotency', 'catalogue', 'digests'],
+  ...['due', 'activity'],
+])
 
 /**
  * The keys of one kind of subjects: its sets, and what each subject has. Those of labs have no prefix, since they are older
@@ -112,6 +124,10 @@ export class Keys extends Family {
   readonly prepulled: string
   readonly prepullFailures: string
   readonly prepullLease: string
+  readonly musterLease: string
+  readonly activityFloor: string
+  readonly activityFlushed: string
+  readonly activityEvents: string
   readonly #tag: string
 
   constructor(prefix: string) {
@@ -129,6 +145,10 @@ export class Keys extends Family {
     this.prepulled = `${tag}prepulled`
     this.prepullFailures = `${tag}prepull-failures`
     this.prepullLease = `${tag}lease-of-prepull`
+    this.musterLease = `${tag}lease-of-muster`
+    this.activityFloor = `${tag}activity-floor`
+    this.activityFlushed = `${tag}activity-flushed`
+    this.activityEvents = `${tag}activity-events`
   }
 
   /** @throws if a kind cannot have this name */
@@ -152,5 +172,21 @@ export class Keys extends Family {
   /** @param name a lock that several custom resources share */
   reconcileLock(name: string): string {
     return `${this.#tag}lock-of:${name}`
+  }
+
+  due(kind: string): string {
+    return `${this.#tag}due:${kind}`
+  }
+  dueSlow(kind: string): string {
+    return `${this.#tag}due-slow:${kind}`
+  }
+  activity(kind: string, id: string): string {
+    return `${this.#tag}activity:${kind}:${id}`
+  }
+  activityStates(kind: string): string {
+    return `${this.#tag}activity-states:${kind}`
+  }
+  activityStops(kind: string): string {
+    return `${this.#tag}activity-stops:${kind}`
   }
 }

@@ -23,6 +23,17 @@ describe('parseRecord', () => {
     expect(parseRecord(flat({ ...fields, remains: '6' }), 'ada')).toMatchObject({ remains: false })
   })
 
+  test.each([
+    ['of the record’s own operation', '7 1795289101344', 1795289101344],
+    ['of an earlier operation', '6 1795289101344', undefined],
+    ['without a time', '7 ', undefined],
+    ['with a time that is none', '7 1e3', undefined],
+    ['that is absent', undefined, undefined],
+  ])('reads `cull` %s', (_, cull, culledMs) => {
+    const fields = { op: '7', kind: 'delete', status: 'terminating', ...(cull !== undefined && { cull }) }
+    expect(parseRecord(flat(fields), 'ada')!.culledMs).toBe(culledMs)
+  })
+
   test('reads each field of a hash in its type', () => {
     const fields = {
       ...{ op: '1795289101344123', kind: 'create', status: 'pending', active: '1', nonce: 'n', token: 't' },
@@ -37,6 +48,7 @@ describe('parseRecord', () => {
         failedAt: '6',
       },
       ...{ plan: 'v1.sealed', nsUid: 'ns-uid', podUid: 'pod-uid', pod: '1', failing: 'no room' },
+      credential: 'v1.token',
       view: JSON.stringify(view),
     }
     expect(parseRecord(flat(fields), 'ada')).toEqual({
@@ -53,6 +65,7 @@ describe('parseRecord', () => {
         view,
       },
       ...{ sealedPlan: 'v1.sealed', namespaceUid: 'ns-uid', podUid: 'pod-uid', podPresent: true, failing: 'no room' },
+      credential: 'v1.token',
       remains: false,
     })
   })
@@ -80,7 +93,7 @@ describe('encodeFields', () => {
   test('writes the names and forms that parseRecord reads', () => {
     const fields = {
       ...{ step: 'start', attempts: 3, progress: 55, namespaceUid: 'ns-uid', podUid: 'pod-uid', podPresent: true },
-      ...{ failing: 'why', view },
+      ...{ failing: 'why', view, credential: 'v1.token' },
     } satisfies LabFields
     const written: string[] = JSON.parse(encodeFields(fields, labForm.names))
     expect(written.every(each => typeof each === 'string')).toBe(true)
@@ -89,10 +102,13 @@ describe('encodeFields', () => {
     expect(encodeFields({}, {})).toBe('[]')
   })
 
-  test.each(['op', 'token', 'active', 'seq', 'epoch', 'status', 'deadline', 'plan'])('refuses the field %s', field => {
-    expect(() => encodeFields({ [field]: '1' }, {})).toThrow(`no step may set the field ${field}`)
-    expect(() => encodeFields({ mine: '1' }, { mine: field })).toThrow(`no step may set the field ${field}`)
-  })
+  test.each(['op', 'token', 'active', 'seq', 'epoch', 'status', 'deadline', 'plan', 'cull'])(
+    'refuses the field %s',
+    field => {
+      expect(() => encodeFields({ [field]: '1' }, {})).toThrow(`no step may set the field ${field}`)
+      expect(() => encodeFields({ mine: '1' }, { mine: field })).toThrow(`no step may set the field ${field}`)
+    },
+  )
 
   test.each(['\ud83d', 'cut \ud83d', '\ude00 cut', '\0 "\\ é'])(
     'and encodeEvents write well-formed text: %j',

@@ -40,6 +40,10 @@ export interface LabRecord extends OperationRecord {
   readonly namespaceUid: string | undefined
   readonly podUid: string | undefined
   readonly podPresent: boolean
+  /** The token with which the lab's own API is asked, sealed (`credential.ts`). */
+  readonly credential?: string | undefined
+  /** When the deletion was requested because nobody used the lab; undefined for any other. */
+  readonly culledMs?: number | undefined
 }
 
 const blank: LabView = {
@@ -82,7 +86,7 @@ export function parseOperation(fields: ReadonlyMap<string, string>): OperationRe
     remains: fields.get('remains') === fields.get('op'),
     requestId: text('requestId'),
     traceparent: text('traceparent'),
-    by: byOf(fields.get('op')!, fields.get('by')),
+    by: ofOp(fields.get('op')!, fields.get('by')),
   }
 }
 
@@ -92,9 +96,16 @@ export function parseRecord(flat: readonly string[], user: string): LabRecord | 
   return fields.has('op') ? labForm.parse(fields, user) : null
 }
 
-/** Checks the op in the field: a release without this field leaves an older operation's value. */
-function byOf(op: string, kept = ''): string | undefined {
+/**
+ * The value of a field that begins with its op: a release without this field, or an operation that does not write it, leaves an
+ * older operation's value.
+ */
+function ofOp(op: string, kept = ''): string | undefined {
   return kept.startsWith(`${op} `) ? kept.slice(op.length + 1) : undefined
+}
+
+function culledAt(ms: string | undefined): number | undefined {
+  return ms !== undefined && /^[1-9][0-9]{0,14}$/.test(ms) ? Number(ms) : undefined
 }
 
 /** Fields of a record of any kind that an owner may set. */
@@ -114,6 +125,7 @@ export interface LabFields extends OperationFields {
   readonly podUid?: string
   readonly podPresent?: boolean
   readonly view?: LabView
+  readonly credential?: string
 }
 
 /** Reads and writes the records of a kind. */
@@ -135,6 +147,8 @@ export const labForm: RecordForm<LabRecord, LabFields> = {
     namespaceUid: fields.get('nsUid') || undefined,
     podUid: fields.get('podUid') || undefined,
     podPresent: fields.get('pod') === '1',
+    credential: fields.get('credential') || undefined,
+    culledMs: culledAt(ofOp(fields.get('op')!, fields.get('cull'))),
   }),
   names: { namespaceUid: 'nsUid', podPresent: 'pod' },
 }
@@ -142,7 +156,7 @@ export const labForm: RecordForm<LabRecord, LabFields> = {
 /** Fields that scripts alone write: they identify the operation and its owner, and decide what may be written. */
 const guarded = new Set([
   ...'op kind status active nonce token claims seq acceptedAt deadline failedAt epoch'.split(' '),
-  ...'plan endedBy requestId traceparent by provisions'.split(' '),
+  ...'plan endedBy requestId traceparent by provisions cull'.split(' '),
 ])
 
 /**

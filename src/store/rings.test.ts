@@ -5,7 +5,7 @@ const read = (fields: Readonly<Record<string, string>>) => parseRing(Object.entr
 const ada = { kind: 'lab', name: 'ada' }
 
 describe('parseRing', () => {
-  it.each(['accepted', 'events', 'failed', 'ended', 'released'])('reads a ring of a subject: %s', what => {
+  it.each(['accepted', 'events', 'failed', 'ended', 'released', 'activity'])('reads a ring of a subject: %s', what => {
     const fields = { user: 'ada', op: '7', what, subject: 'lab:ada' }
     expect(read(fields)).toEqual({ what, subject: ada, op: 7 })
   })

@@ -8,6 +8,7 @@
  * | failed | a subject | its status has become `failed`, so that objects may be left; `ended` follows in the same script |
  * | ended | a subject | its operation ended, or its state changed without one |
  * | released | a subject | an owner released its operation before the end |
+ * | activity | a workload | `activity-events` has another event about it; its operations and its own stream have not changed |
  * | compared | the installation | the data of this Redis were compared with the cluster |
  * | missed | the installation | rings may have been lost; never sent, but detected by each replica itself |
  */
@@ -21,6 +22,7 @@ const whats = {
   failed: 'subject',
   ended: 'subject',
   released: 'subject',
+  activity: 'subject',
   compared: 'installation',
 } as const
 

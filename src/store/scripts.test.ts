@@ -50,7 +50,9 @@ describe.each(scripts)('the header of %s', file => {
       {
         'check-rights.1.lua': ': any of the installation',
         'extend-leases.n.lua': ', then for each lease:',
+        'find-activities.n.lua': 'for each workload:',
         'heal-counter.n.lua': ', then for each kind:',
+        'touch-activity.n.lua': ', then for each workload:',
       }[file] ?? '',
     )
   })
@@ -86,7 +88,10 @@ it('the table of keys has the same types', () => {
     type,
   ])
   const documented = new Map(rows.map(([name, type]) => [name, type === 'sorted set' ? 'zset' : type]))
-  const named = { record: 'lab', failures: 'prepull-failures', epochs: 'KIND-epoch' } as Record<string, string>
+  const named: Readonly<Record<string, string>> = {
+    ...{ record: 'lab', failures: 'prepull-failures', epochs: 'KIND-epoch', slow: 'due-slow', told: 'activity-events' },
+    ...{ floor: 'activity-floor', flushed: 'activity-flushed', states: 'activity-states', stops: 'activity-stops' },
+  }
   for (const { name, type } of scripts.flatMap(file => keysOf(read(file)))) {
     if (type !== 'any') expect(`${name}: ${documented.get(named[name] ?? name)}`).toBe(`${name}: ${type}`)
   }

@@ -25,14 +25,20 @@ export interface SealingKeys {
 interface Key {
   readonly id: string
   readonly secret: KeyObject
-  /** Derived from `secret`, only for MACs. */
-  readonly mac: KeyObject
+  /** Derived from `secret`, each only for MACs of this purpose. */
+  readonly macs: Readonly<Record<MacPurpose, KeyObject>>
 }
+
+/** What a MAC proves: that we wrote a lab's record, or that we gave a lab its `activity-token`. */
+export type MacPurpose = 'record' | 'activity'
 
 /** `unknown`: no MAC at all, or one by a key that this replica does not have. */
 export type MacVerdict = 'right' | 'wrong' | 'unknown'
 
-const macInfo = 'skylab record mac v1'
+const macInfos: Readonly<Record<MacPurpose, string>> = {
+  record: 'skylab record mac v1',
+  activity: 'skylab activity token v1',
+}
 
 export class Sealer {
   readonly #keys: readonly Key[]
@@ -42,7 +48,7 @@ export class Sealer {
     if (keys.length === 0) throw new NeedsSomeone('no sealing key')
     this.#keys = keys.map(bytes => ({
       secret: createSecretKey(bytes),
-      mac: createSecretKey(Buffer.from(hkdfSync('sha256', bytes, Buffer.alloc(0), macInfo, 32))),
+      macs: { record: macKey(bytes, 'record'), activity: macKey(bytes, 'activity') },
       id: createHash('sha256').update(bytes).digest('hex').slice(0, 12),
     }))
   }
@@ -84,16 +90,16 @@ export class Sealer {
   }
 
   /** A MAC over these texts, in this order: `<key id>.<base64url>`. */
-  mac(texts: readonly string[]): string {
+  mac(texts: readonly string[], purpose: MacPurpose = 'record'): string {
     const key = this.#keys[0]!
-    return `${key.id}.${macOf(key, texts).toString('base64url')}`
+    return `${key.id}.${macOf(key, texts, purpose).toString('base64url')}`
   }
 
-  checkMac(texts: readonly string[], mac: string | undefined): MacVerdict {
+  checkMac(texts: readonly string[], mac: string | undefined, purpose: MacPurpose = 'record'): MacVerdict {
     const [id, encoded] = (mac ?? '').split('.')
     const key = this.#keys.find(candidate => candidate.id === id)
     if (!key) return 'unknown'
-    const expected = macOf(key, texts)
+    const expected = macOf(key, texts, purpose)
     const bytes = Buffer.from(encoded ?? '', 'base64url')
     return bytes.length === expected.length && timingSafeEqual(bytes, expected) ? 'right' : 'wrong'
   }
@@ -101,6 +107,9 @@ export class Sealer {
 
 const bound = (name: string, nonce: string) => Buffer.from(`${name}\n${nonce}`, 'utf8')
 
+const macKey = (bytes: Buffer, purpose: MacPurpose): KeyObject =>
+  createSecretKey(Buffer.from(hkdfSync('sha256', bytes, Buffer.alloc(0), macInfos[purpose], 32)))
+
 /** JSON is unambiguous: no part of a text can be moved to its neighbour with the same MAC. */
-const macOf = ({ mac }: Key, texts: readonly string[]): Buffer =>
-  createHmac('sha256', mac).update(JSON.stringify(texts), 'utf8').digest()
+const macOf = ({ macs }: Key, texts: readonly string[], purpose: MacPurpose): Buffer =>
+  createHmac('sha256', macs[purpose]).update(JSON.stringify(texts), 'utf8').digest()

@@ -92,7 +92,7 @@ export class StreamReader {
    */
   async open<Event>(opening: Opening<Event>): Promise<Feed<Event> | 'ended' | null> {
     const { stream, lastEventId, signal } = opening
-    const place = lastEventId === undefined ? undefined : parseId(lastEventId)
+    const place = lastEventId === undefined ? undefined : parseEventId(lastEventId)
     const since = this.#followers.rings
     const first = await readAt(this.#catchUp, stream, place ?? { series: undefined, seq: 0 }, signal)
     // With an id the stream is gone or another subject's, so an event source must stop; without one there is no stream.
@@ -152,8 +152,8 @@ function readAt<Event>(
   return reads.read(name, () => stream.read(series, seq, batchSize), signal)
 }
 
-/** @throws {ApiError} 400 */
-function parseId(id: string): Place {
+/** The place of an event of any stream. @throws {ApiError} 400 */
+export function parseEventId(id: string): { readonly series: number; readonly seq: number } {
   const [, series, seq] = /^(\d{1,16})-(\d{1,9})$/.exec(id) ?? []
   if (series === undefined) {
     throw new ApiError(400, {

@@ -113,6 +113,9 @@ function checkKeys(evidence: Evidence): Violation[] {
     keys.prepullLease,
     keys.sealing,
     keys.audit,
+    keys.activityFloor,
+    keys.activityFlushed,
+    keys.activityEvents,
   ])
   return [...redis].flatMap(([key, { ttlMs }]) => {
     if (!key.startsWith(tag)) return [`I5 Redis has the foreign key ${key}`]
@@ -130,7 +133,8 @@ function checkKeys(evidence: Evidence): Violation[] {
 const isOfKind = (name: string, kind: string) => name.startsWith(`${kind}:`) || name.startsWith(`${kind}-`)
 
 const caches = ['catalogue', 'digests', 'lease-of-refresh']
-const passingKinds = new Set(['events', 'tombstone', 'nonce', 'idempotency', ...caches])
+const ofIdle = ['due', 'due-slow', 'activity', 'activity-states', 'activity-stops']
+const passingKinds = new Set(['events', 'tombstone', 'nonce', 'idempotency', ...caches, ...ofIdle])
 
 const statusScores: globalThis.Record<string, number> = { pending: 1, running: 2, terminating: 3, failed: 4 }
 

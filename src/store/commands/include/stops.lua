@@ -1,0 +1,89 @@
+-- The last judgement before a workload is stopped. Needs `time` and `activity`.
+
+-- The fuse looks at the last minute.
+local fuse_ms = 60000
+-- By how much Redis' clock may differ from what a replica expects.
+local jump_ms = 5000
+
+-- stops_of(stops): how many were stopped within the last minute. Forgets older ones; those that are ahead, since the clock
+-- went back, count as stopped now.
+local function stops_of(stops)
+  local now = now_ms()
+  for _, each in ipairs(redis.call('ZRANGE', stops, '(' .. whole(now), '+inf', 'BYSCORE')) do
+    redis.call('ZADD', stops, whole(now), each)
+  end
+  for _, each in ipairs(redis.call('ZRANGE', stops, '-inf', whole(now - fuse_ms), 'BYSCORE')) do
+    redis.call('ZREM', stops, each)
+  end
+  return redis.call('ZCARD', stops)
+end
+
+-- is_held(keys, why, stops_per_minute): true if the fuse holds a stop. Where over a fifth of a kind do not answer, it is us.
+-- keys: due, slow, stops
+local function is_held(keys, why, stops_per_minute)
+  local slow = redis.call('ZCARD', keys.slow)
+  local all = redis.call('ZCARD', keys.due) + slow
+  if why == 'unreachable' and slow * 5 > all then
+    return true
+  end
+  return stops_of(keys.stops) >= math.max(stops_per_minute, math.floor(all / 20))
+end
+
+-- is_ours(keys, id, score): true if the workload is still the caller's, who took it with this score. keys: due, slow
+local function is_ours(keys, id, score)
+  local standing = redis.call('ZSCORE', keys.due, id) or redis.call('ZSCORE', keys.slow, id)
+  return standing ~= false and tonumber(standing) == tonumber(score)
+end
+
+-- is_over(known, floor, ask): true if the time by the rule has passed, and nobody came since the look. Idle is longer than
+-- the time, never just as long.
+local function is_over(known, floor, ask)
+  local now, last = now_ms(), latest(known)
+  if last ~= ask.readLastMs or tonumber(known.touches or 0) ~= ask.touches or tonumber(known.keep or 0) > now then
+    return false
+  end
+  local since = math.max(last, ask.lastMs, floor)
+  if ask.why == 'idle' then
+    return since + ask.timeoutMs < now
+  end
+  local unreachable = tonumber(known.unreachable or 0)
+  return unreachable > 0 and math.max(since, unreachable) + ask.timeoutMs <= now
+end
+
+-- is_warned(known, ask): true if the owner was warned long enough ago, or need not be.
+local function is_warned(known, ask)
+  local warned = tonumber(known.warned or 0)
+  return ask.warnMs == 0 or (warned > 0 and warned + ask.warnMs <= now_ms())
+end
+
+-- refusal(keys, identity, id, ask): why a workload must not be stopped now: 'changed', 'clock' or 'held'; nil if it may be.
+-- keys: floor, activity, due, slow, stops. ask: the request; its names are those of `StopRequest` in idle.ts.
+local function refusal(keys, identity, id, ask)
+  if not is_ours(keys, id, ask.score) then
+    return 'changed'
+  end
+  local floor, raised = floor_of(keys.floor, identity)
+  if math.abs(now_ms() - ask.expectedMs) > jump_ms then
+    raise_floor(keys.floor, identity)
+    raised = true
+  end
+  if raised then
+    return 'clock'
+  end
+  local known = known_of(keys.activity)
+  -- Age needs no more than a warning of this incarnation.
+  local is_known = known.pod == ask.podUid or (ask.why == 'age' and ask.warnMs == 0)
+  if not is_known or not is_warned(known, ask) or (ask.why ~= 'age' and not is_over(known, floor, ask)) then
+    return 'changed'
+  end
+  return is_held(keys, ask.why, ask.stopsPerMinute) and 'held' or nil
+end
+
+-- note_stop(keys, id, ask): the stop was requested: the fuse counts it, and touches are answered `stopping`.
+-- keys: activity, stops
+local function note_stop(keys, id, ask)
+  redis.call('ZADD', keys.stops, whole(now_ms()), id .. ' ' .. ask.score)
+  redis.call('PEXPIRE', keys.stops, 2 * fuse_ms)
+  redis.call('HSET', keys.activity, 'stopping', whole(now_ms()), 'stop', ask.words, 'stopScore', ask.score)
+  redis.call('PEXPIRE', keys.activity, activity_keep_ms)
+end
