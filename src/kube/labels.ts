@@ -17,9 +17,29 @@ export const annotations = {
   record: 'skylab/record',
   /** On the namespace: proves that the record is ours. */
   recordMac: 'skylab/record-mac',
+  /** On the pod: the name of the lab's size. Only of an installation that stops idle labs: its rules match sizes. */
+  size: 'skylab/size',
   argoCompareOptions: 'argocd.argoproj.io/compare-options',
   argoSyncOptions: 'argocd.argoproj.io/sync-options',
 } as const
+
+/** The annotations of what the idle engine watches: on a lab's pod, or on the object of another kind. */
+export const stamps = {
+  /** RFC 3339. Its presence means that it is stopped, or is to be. People may write it. */
+  stopped: 'kubeflow-resource-stopped',
+  /** RFC 3339: the latest activity. */
+  lastActivity: 'notebooks.kubeflow.org/last-activity',
+  /** RFC 3339: the last look. */
+  checked: 'notebooks.kubeflow.org/last_activity_check_timestamp',
+  /** RFC 3339: until when it is kept on request. */
+  keepUntil: 'user.skylab/keep-until',
+} as const
+
+/** The only change of a pod that the policy `skylab` permits the controller; `k8s/base/policy.yaml` repeats the list. */
+export const stampKeys: readonly string[] = Object.values(stamps)
+
+/** A time as the value of a stamp: in UTC, to the second. */
+export const stampOf = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
 
 /**
  * The labels and annotations of a namespace or a pod that this program trusts. The policy `skylab-reserved` lets only
@@ -31,4 +51,5 @@ export const reserved: readonly string[] = [
   annotations.user,
   annotations.record,
   annotations.recordMac,
+  annotations.size,
 ]

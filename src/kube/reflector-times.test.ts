@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
 import { hang, ScriptedServer, status, stream } from '../../test/kit/kube/server.ts'
-import { silentLog } from '../../test/kit/log.ts'
+import { keepingLog, silentLog } from '../../test/kit/log.ts'
 import { KubeClient } from './client.ts'
 import { Reflector } from './reflector.ts'
 import {
@@ -178,4 +178,31 @@ test('Reflector lists everything again after the resync time', async () => {
   await lost
   expect(reflector.size).toBe(0)
   await server.until(4)
+})
+
+test('Reflector takes no short watch for a failure when the server ends it after its time', async () => {
+  const log = keepingLog()
+  const brief = new Reflector({
+    ...{ client, apiVersion: 'v1', kind: 'Pod', project: () => 'x', clock, log },
+    times: { watchTimeoutMs: 6000 },
+  })
+  const opened: ((end: () => void) => void)[] = []
+  const watch = stream(response => opened.shift()?.(() => response.end()))
+  const open = () => new Promise<() => void>(resolve => opened.push(resolve))
+  const rounds = 4
+  server.script.push(list(7), ...Array.from({ length: rounds }, () => watch))
+  let next = open()
+  brief.start()
+  for (let round = 1; round <= rounds; round++) {
+    const end = await next
+    // Its client has read the head of the answer.
+    await clock.sleepBetween(90_000, 90_000)
+    clock.advance(6000)
+    next = open()
+    end()
+    // Without growth: each pause is that of the first failure.
+    clock.advance(await clock.sleepBetween(125, 250))
+  }
+  expect(log.messages.filter(line => line.startsWith('warn'))).toEqual([])
+  await brief.stop()
 })

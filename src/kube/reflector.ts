@@ -47,7 +47,7 @@ const defaultTimes: ReflectorTimes = {
 
 /** Time that the server gets beyond its own time-out. */
 const timeoutMarginMs = 10_000
-/** A watch that lived this long does not count as a failure when it ends. */
+/** A watch that lived this long, or half of its time, does not count as a failure when it ends. */
 const healthyLifeMs = 10_000
 
 export interface ReflectorOptions<T> extends ListScope, PictureOptions<T> {
@@ -249,7 +249,7 @@ export class Reflector<T> {
       this.#isOpen = false
       deadline.release()
       deadline.abort(new Error('the watch is over'))
-      if (this.#nowMs() - beganMs >= healthyLifeMs) this.#works()
+      if (this.#nowMs() - beganMs >= Math.min(healthyLifeMs, this.#times.watchTimeoutMs / 2)) this.#works()
     }
   }
 

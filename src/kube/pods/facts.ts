@@ -70,8 +70,29 @@ export interface PodFacts {
   readonly unheard?: boolean
   /** The finalizers that must be removed before the pod is gone. */
   readonly finalizers?: readonly string[]
+  /** The value of the annotation by which it is stopped; absent without it. People may write it. */
+  readonly stopped?: string
+  /** Where its containers are asked, what it runs, and what else the idle engine goes by. */
+  readonly idle?: PodIdleFacts
   readonly initContainers: readonly ContainerFacts[]
   readonly containers: readonly ContainerFacts[]
+}
+
+/** Facts of a pod that has an address. Annotations may be written by people, and are as they stand. */
+export interface PodIdleFacts {
+  readonly ip: string
+  /** Its condition Ready is true. */
+  readonly ready: boolean
+  /** Its address is that of its node. */
+  readonly hostNetwork: boolean
+  /** Of its first container. */
+  readonly image: string
+  /** By the cluster's clock; 0 when unknown. */
+  readonly startedAtMs: number
+  readonly size?: string
+  readonly lastActivity?: string
+  readonly checked?: string
+  readonly keepUntil?: string
 }
 
 /** A Kubernetes Event about a pod. Repeats have the same UID and a higher count. */
@@ -107,7 +128,7 @@ export type StartVerdict =
  */
 export type LifeVerdict =
   | { readonly kind: 'healthy'; readonly restarts: number; readonly message: string }
-  | { readonly kind: 'ended' }
+  | { readonly kind: 'ended'; readonly message: string }
   | { readonly kind: 'crashing'; readonly restarts: number; readonly message: string }
   | { readonly kind: 'unknown'; readonly message: string }
   | { readonly kind: 'failed'; readonly message: string }

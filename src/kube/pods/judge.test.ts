@@ -225,7 +225,19 @@ describe('judgeLife', () => {
   })
 
   it('returns ended when the pod ended by itself with success', () => {
-    expect(judgeLife(podFacts({ phase: 'Succeeded' }))).toEqual({ kind: 'ended' })
+    expect(judgeLife(podFacts({ phase: 'Succeeded' }))).toEqual({ kind: 'ended', message: 'The lab was shut down' })
+  })
+
+  it('returns ended for a pod with the annotation that stops it, if that is heeded', () => {
+    const stamped = podOf(ready, { phase: 'Running', everReady: true, stopped: '' })
+    expect(judgeLife(stamped).kind).toBe('healthy')
+    expect(judgeLife(stamped, true)).toEqual({
+      kind: 'ended',
+      message: 'The lab was stopped by the annotation kubeflow-resource-stopped of its pod',
+    })
+    expect(judgeLife(podOf(ready, { phase: 'Running', everReady: true }), true).kind).toBe('healthy')
+    expect(judgeLife({ ...stamped, deleting: true }, true).kind).toBe('healthy')
+    expect(judgeLife({ ...stamped, phase: 'Failed' }, true).kind).toBe('failed')
   })
 
   it('returns failed when the pod was ended from outside, even with success', () => {

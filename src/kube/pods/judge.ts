@@ -5,6 +5,7 @@
  */
 
 import { cleanLastLines, cleanWords } from '../../base/text.ts'
+import { stamps } from '../labels.ts'
 import type { ContainerFacts, LifeVerdict, PodEventFacts, PodFacts, StartVerdict, TerminationFacts } from './facts.ts'
 import { hasCause, judgePull, pullReasons, secretMissed } from './pulling.ts'
 
@@ -177,12 +178,16 @@ function judgeCreation(reason: string, cause: string, words: Words): StartVerdic
   return { kind: 'troubled', cause: 'unknown', message }
 }
 
-/** The state of a running lab's pod. */
-export function judgeLife(pod: PodFacts): LifeVerdict {
+/**
+ * The state of a running lab's pod.
+ * @param heedsStamp whether the annotation that stops notebooks ends a lab too, whoever wrote it
+ */
+export function judgeLife(pod: PodFacts, heedsStamp = false): LifeVerdict {
   if (pod.phase === 'Failed') return { kind: 'failed', message: failureOf(pod) }
   // A lab that was stopped from outside ends with success too, but not at its user's request.
   if (pod.phase === 'Succeeded')
-    return pod.deleting ? { kind: 'failed', message: deletedWords(pod) } : { kind: 'ended' }
+    return pod.deleting ? { kind: 'failed', message: deletedWords(pod) } : { kind: 'ended', message: shutDown }
+  if (heedsStamp && pod.stopped !== undefined && !pod.deleting) return { kind: 'ended', message: stampedWords }
   if (isSilent(pod)) return { kind: 'unknown', message: unheardWords(pod) }
   const restarts = pod.containers.reduce((sum, container) => sum + container.restartCount, 0)
   // A restarted node runs the init container again.
@@ -223,6 +228,9 @@ function isNoise({ reason, message }: PodEventFacts): boolean {
   if (reason === 'FailedScheduling') return message.startsWith('skip schedule deleting pod')
   return reason === 'MissingClusterDNS'
 }
+
+const shutDown = 'The lab was shut down'
+const stampedWords = `The lab was stopped by the annotation ${stamps.stopped} of its pod`
 
 function failureOf(pod: PodFacts): string {
   const crashed = [...pod.initContainers, ...pod.containers].find(hasCrashed)

@@ -209,6 +209,58 @@ describe('projectPod’s unheard', () => {
   })
 })
 
+describe('projectPod for the idle engine', () => {
+  const pod = (status: object, spec: object = {}, annotations: object = {}): KubeObject => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: 'nb-ada',
+      namespace: 'nublado-ada',
+      uid: 'u',
+      annotations: annotations as Record<string, string>,
+    },
+    spec: {
+      containers: [
+        { name: 'lab', image: 'lab-gpu:1' },
+        { name: 'other', image: 'x' },
+      ],
+      ...spec,
+    },
+    status,
+  })
+  const serving = {
+    podIP: '10.0.0.7',
+    startTime: '2026-11-24T10:00:00Z',
+    conditions: [{ type: 'Ready', status: 'True' }],
+  }
+
+  it('reads where it is, what it runs, and annotations as they stand', () => {
+    const annotations = {
+      'skylab/size': 'large',
+      'notebooks.kubeflow.org/last-activity': 'x',
+      'notebooks.kubeflow.org/last_activity_check_timestamp': 'y',
+      'user.skylab/keep-until': 'z',
+      'kubeflow-resource-stopped': 's',
+    }
+    const facts = projectPod(pod(serving, {}, annotations))
+    expect(facts.stopped).toBe('s')
+    expect(facts.idle).toEqual({
+      ip: '10.0.0.7',
+      ready: true,
+      hostNetwork: false,
+      image: 'lab-gpu:1',
+      startedAtMs: Date.parse('2026-11-24T10:00:00Z'),
+      ...{ size: 'large', lastActivity: 'x', checked: 'y', keepUntil: 'z' },
+    })
+  })
+
+  it('shows a pod that may not be asked, and nothing of a pod without an address', () => {
+    const silenced = { ...serving, conditions: [{ type: 'Ready', status: 'False' }] }
+    expect(projectPod(pod(silenced, { hostNetwork: true })).idle).toMatchObject({ ready: false, hostNetwork: true })
+    expect(projectPod(pod({ ...serving, podIP: undefined })).idle).toBeUndefined()
+  })
+})
+
 describe('projectPodEvent', () => {
   const event = (fields: object): KubeObject => ({
     apiVersion: 'v1',

@@ -2,8 +2,15 @@
 import type { KubeObject } from '../../base/domain.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { asNumber, asObject, asObjects, asOptionalText, asText, asTimeMs } from '../../base/json.ts'
-import { annotations, labels } from '../labels.ts'
-import type { ContainerFacts, NamespaceFacts, PodEventFacts, PodFacts, TerminationFacts } from './facts.ts'
+import { annotations, labels, stamps } from '../labels.ts'
+import type {
+  ContainerFacts,
+  NamespaceFacts,
+  PodEventFacts,
+  PodFacts,
+  PodIdleFacts,
+  TerminationFacts,
+} from './facts.ts'
 
 /** Conditions of a namespace that prevent its deletion while they are true. */
 const obstacleConditions = new Set([
@@ -58,6 +65,7 @@ export function projectPod(object: KubeObject): PodFacts {
   const why = status.reason || disruption?.status !== 'True' ? status : disruption
   const deleting = metadata.deletionTimestamp !== undefined
   const everReady = wasEverReady(conditions.get('Ready'), status)
+  const stopped = metadata.annotations?.[stamps.stopped]
   return {
     name: metadata.name,
     namespace: asText(metadata.namespace),
@@ -75,8 +83,35 @@ export function projectPod(object: KubeObject): PodFacts {
     ...(everReady !== undefined && { everReady }),
     unheard: isUnheard(conditions.get('Ready'), status, containers),
     finalizers: finalizersOf(metadata),
+    ...(stopped !== undefined && { stopped }),
+    ...idleFacts(object, status, conditions.get('Ready')),
     initContainers: asObjects(status.initContainerStatuses).map(projectContainer),
     containers,
+  }
+}
+
+function idleFacts(
+  { metadata, spec }: KubeObject,
+  status: JsonObject,
+  ready: JsonObject | undefined,
+): { readonly idle: PodIdleFacts } | undefined {
+  const ip = asText(status.podIP)
+  if (ip === '') return undefined
+  const { hostNetwork, containers } = asObject(spec)
+  const kept = { lastActivity: stamps.lastActivity, checked: stamps.checked, keepUntil: stamps.keepUntil }
+  const written = Object.entries({ ...kept, size: annotations.size }).flatMap(([field, name]) => {
+    const value = metadata.annotations?.[name]
+    return value === undefined ? [] : [[field, value] as const]
+  })
+  return {
+    idle: {
+      ip,
+      ready: ready?.status === 'True',
+      hostNetwork: hostNetwork === true,
+      image: asText(asObjects(containers)[0]?.image),
+      startedAtMs: asTimeMs(status.startTime),
+      ...Object.fromEntries(written),
+    },
   }
 }
 
