@@ -68,7 +68,8 @@ async function planOf(
   try {
     const service = standaloneImages({ images, source, clock: systemClock, log: warningsTo(output) })
     const image = await service.resolve(request.options, identity)
-    return renderLab({ config, identity, request, choice, image, sources: sourcesInWords(config.lab) }).plan
+    const idle = config.idle.enabled ? { namespace: config.kubernetes.namespace ?? 'skylab' } : undefined
+    return renderLab({ config, identity, request, choice, image, sources: sourcesInWords(config.lab), idle }).plan
   } finally {
     await source.close()
   }

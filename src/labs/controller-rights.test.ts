@@ -29,6 +29,12 @@ const inWords = (rules: readonly RightsRule[]): string[] =>
 it('controllerRights are the rights that k8s/base/rbac.yaml grants', () => {
   expect(inWords(controllerRights.everywhere)).toEqual(grantedBy('skylab'))
   expect(inWords(controllerRights.within)).toEqual(grantedBy('skylab-prepull'))
+  expect(inWords(controllerRights.idle)).toEqual(grantedBy('skylab-idle'))
+})
+
+it('missingOfController names the right to stamp pods only when idle labs are stopped', () => {
+  expect(missingOfController(all, true)).toEqual({ forLabs: [], others: ['patch pods'] })
+  expect(missingOfController([...all, ...controllerRights.idle], true)).toEqual({ forLabs: [], others: [] })
 })
 
 it('missingOfController returns nothing when all rights are granted', () => {

@@ -28,7 +28,10 @@ const forOthers: readonly RightsRule[] = [
 /** Needed in the controller's own namespace. */
 const forPrepulls = rule('apps', ['daemonsets'], ['get', 'list', 'watch', 'create', 'patch', 'delete'])
 
-export const controllerRights = { everywhere: [...forLabs, ...forOthers], within: forPrepulls }
+/** Needed where idle labs are stopped: to stamp their pods. */
+const forIdle = rule('', ['pods'], ['patch'])
+
+export const controllerRights = { idle: forIdle, everywhere: [...forLabs, ...forOthers], within: forPrepulls }
 
 /** Rights that an account lacks, in words such as `create namespaces`. */
 export interface MissingRights {
@@ -36,9 +39,12 @@ export interface MissingRights {
   readonly others: readonly string[]
 }
 
-/** @param granted what the account has in the controller's own namespace */
-export function missingOfController(granted: readonly RightsRule[]): MissingRights {
+/**
+ * @param granted what the account has in the controller's own namespace
+ * @param stopsIdle whether idle labs are stopped
+ */
+export function missingOfController(granted: readonly RightsRule[], stopsIdle = false): MissingRights {
   const lacks = (needed: readonly RightsRule[]) =>
     missingRights(needed, granted).map(words => words.replace(/ \*$/, ''))
-  return { forLabs: lacks(forLabs), others: lacks([...forOthers, ...forPrepulls]) }
+  return { forLabs: lacks(forLabs), others: lacks([...forOthers, ...forPrepulls, ...(stopsIdle ? forIdle : [])]) }
 }

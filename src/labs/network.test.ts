@@ -1,9 +1,11 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { parse, parseAllDocuments } from 'yaml'
 import { credentialRanges, isRangeWithin } from '../base/addresses.ts'
 import { asObject, asObjects } from '../base/json.ts'
 import { configSchema } from '../config/schema.ts'
 import { networkProblems } from '../settings/network-checks.ts'
-import { networkPolicySpec } from './network.ts'
+import { controllerLabels, networkPolicySpec } from './network.ts'
 import { podLabels } from './objects.ts'
 
 const specOf = (network: object) => networkPolicySpec(configSchema.parse({ network }).network)
@@ -57,6 +59,34 @@ describe('networkPolicySpec', () => {
         },
       ],
     })
+  })
+
+  it('admits the controller’s pods in its namespace too when it asks labs', () => {
+    const { network } = configSchema.parse({ network: configured })
+    const [plain, asked] = [networkPolicySpec(network), networkPolicySpec(network, 'skylab')]
+    const controller = inNamespace('skylab', {
+      'app.kubernetes.io/name': 'skylab',
+      'app.kubernetes.io/component': 'controller',
+    })
+    const [{ from, ports }] = asObjects(asObject(plain).ingress) as [{ from: object[]; ports: object[] }]
+    expect(asked).toEqual({ ...plain, ingress: [{ from: [...from, controller], ports }] })
+    expect(networkPolicySpec(network, 'skylab')).toBe(asked)
+    expect(networkPolicySpec(network)).toBe(plain)
+    expect(networkPolicySpec(network, 'other')).not.toEqual(asked)
+  })
+
+  it('knows the controller’s pods by the labels of k8s/base/deployment.yaml', () => {
+    const text = readFileSync(new URL('../../k8s/base/deployment.yaml', import.meta.url), 'utf8')
+    const { spec } = parse(text, { version: '1.1' })
+    expect(spec.template.metadata.labels).toMatchObject(controllerLabels)
+  })
+
+  it('needs no more of the controller’s own NetworkPolicy: it may connect to pods of every namespace', () => {
+    const text = readFileSync(new URL('../../k8s/base/network.yaml', import.meta.url), 'utf8')
+    const policies = parseAllDocuments(text).map(each => each.toJS())
+    const { spec } = policies.find(({ metadata }) => metadata.name === 'skylab')
+    const anywhere = asObjects(spec.egress).filter(({ ports }) => ports === undefined)
+    expect(anywhere.flatMap(({ to }) => asObjects(to))).toContainEqual({ namespaceSelector: {} })
   })
 
   it('allows the cluster’s DNS, addresses outside the cluster, proxy and hub, and configured ranges', () => {

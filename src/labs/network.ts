@@ -7,28 +7,35 @@ import { podLabels } from './objects.ts'
 type Network = Config['network']
 type Labels = Readonly<Record<string, string>>
 
-/** Specs by configuration: no lab changes them, and making one takes half the time of all objects of a lab. */
-const specs = new WeakMap<Network, object>()
+/** The labels of the controller's pods (`k8s/base/deployment.yaml`). */
+export const controllerLabels = { 'app.kubernetes.io/name': 'skylab', 'app.kubernetes.io/component': 'controller' }
+
+/** Specs by configuration and namespace: no lab changes them, and making one takes half the time of all objects of a lab. */
+const specs = new WeakMap<Network, Map<string | undefined, object>>()
 
 /**
- * The `spec` of a lab's NetworkPolicy, made once for each configuration. In: proxy and hub only. Out: the cluster's DNS,
+ * The `spec` of a lab's NetworkPolicy, made once for each configuration. In: proxy and hub only, and the controller if it
+ * asks labs whether they are used. Out: the cluster's DNS,
  * addresses outside the cluster, proxy, hub and the configured ranges. Addresses that serve credentials of a cloud are
  * always excluded.
+ * @param asker namespace of the controller that asks; undefined: none does
  */
-export function networkPolicySpec(network: Network): object {
-  const spec = specs.get(network) ?? specOf(network)
-  specs.set(network, spec)
+export function networkPolicySpec(network: Network, asker?: string): object {
+  const known = specs.get(network) ?? new Map<string | undefined, object>()
+  const spec = known.get(asker) ?? specOf(network, asker)
+  specs.set(network, known.set(asker, spec))
   return spec
 }
 
-function specOf(network: Network): object {
+function specOf(network: Network, asker: string | undefined): object {
   const proxy = peer(network.proxySelector, network.proxyNamespace)
   const hub = peer(network.hubSelector, network.hubNamespace)
+  const controller = asker === undefined ? [] : [peer(controllerLabels, asker)]
   const ranges = [...outside(network.clusterRanges), ...network.egressRanges.flatMap(within)]
   return {
     podSelector: { matchLabels: podLabels },
     policyTypes: ['Ingress', 'Egress'],
-    ingress: [{ from: [proxy, hub], ports: [{ protocol: 'TCP', port: labPort }] }],
+    ingress: [{ from: [proxy, hub, ...controller], ports: [{ protocol: 'TCP', port: labPort }] }],
     egress: [
       ...names(network.dns),
       // An empty list would allow everything.

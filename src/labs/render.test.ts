@@ -13,7 +13,9 @@ import {
 import type { KubeObject } from '../base/domain.ts'
 import { ApiError } from '../base/errors.ts'
 import { asObject, asObjects } from '../base/json.ts'
+import { configSchema } from '../config/schema.ts'
 import { projectNamespace } from '../kube/pods/project.ts'
+import { networkPolicySpec } from './network.ts'
 import golden from './render.golden.json' with { type: 'json' }
 import { withOwnership } from './render.ts'
 import { parseView } from './view.ts'
@@ -23,6 +25,30 @@ const kinds = (objects: readonly KubeObject[]) => objects.map(({ kind, metadata 
 describe('renderLab', () => {
   it('renders this lab to the last field', () => {
     expect(all(render())).toEqual(golden)
+  })
+
+  it('adds only the size and a peer of the NetworkPolicy when idle labs are stopped', () => {
+    const idle = { namespace: 'controllers' }
+    const changed = (object: KubeObject) => {
+      const { metadata, kind } = object
+      if (kind === 'Pod') return { ...object, metadata: { ...metadata, annotations: expect.anything() } }
+      return kind === 'NetworkPolicy' ? { ...object, spec: expect.anything() } : object
+    }
+    const plan = render({ idle })
+    expect(all(plan)).toEqual(all(render()).map(changed))
+    const { metadata } = objectOf(plan, 'Pod')!
+    expect(metadata.annotations).toEqual({
+      ...objectOf(render(), 'Pod')!.metadata.annotations,
+      'skylab/size': 'large',
+    })
+    const { network } = configSchema.parse({})
+    expect(objectOf(plan, 'NetworkPolicy')!.spec).toEqual(networkPolicySpec(network, 'controllers'))
+  })
+
+  it('names the size that the user did not choose, and lets no configuration name another', () => {
+    const lab = { annotations: { 'skylab/size': 'other' } }
+    const plan = render({ config: { lab }, idle: { namespace: 'skylab' }, request: { options: {} } })
+    expect(objectOf(plan, 'Pod')!.metadata.annotations).toMatchObject({ 'skylab/size': 'small' })
   })
 
   it('puts all objects that the pod needs before the pod', () => {

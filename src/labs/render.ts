@@ -17,7 +17,7 @@ import { podSecurityLabels } from './pod-security.ts'
 import { provisionEnv, provisionStorage } from './provision.ts'
 import { isCounted, resourceQuotaSpec } from './quota.ts'
 import { type LabSources, sourceOf } from './sources.ts'
-import { getsToken, requireNoAdministrator } from './token.ts'
+import { getsToken, requireNoAdministrator, tokenKey } from './token.ts'
 import { labAddress, viewText } from './view.ts'
 import { type MountSources, volumeClaims, volumeConfigMaps } from './volumes.ts'
 
@@ -30,6 +30,14 @@ export interface LabInput {
   readonly choice: LabChoice
   readonly image: ResolvedImage
   readonly sources: LabSources
+  /** Only of an installation that stops idle labs. */
+  readonly idle?: IdleLabs | undefined
+}
+
+/** What labs of an installation that stops idle ones have beside all others. */
+export interface IdleLabs {
+  /** The controller's own namespace, from which it asks labs whether they are used. */
+  readonly namespace: string
 }
 
 export interface RenderedLab {
@@ -46,18 +54,16 @@ interface Making extends LabInput {
   readonly render: Render
 }
 
-/** Key of the user's token in the lab's Secret, and name of its file (SQR-066, "Secrets"). */
-const tokenKey = 'token'
-
 /**
  * Renders a lab: its objects in the order of their creation, without op and owner, and its view.
  * @throws {ApiError} 422 for a service prefix that is not a path, or an env that is too large; 403 for a user or group
  *   name that `/etc/passwd`, `/etc/group` or a path cannot hold, and for an administrator's token if labs get tokens
  */
 export function renderLab(input: LabInput): RenderedLab {
-  const { config, identity, image } = input
+  const { config, identity, image, choice, idle } = input
   const making = makingOf(input)
   const { names, mounted, render } = making
+  const size = idle && { [annotations.size]: choice.size }
   const view = viewOf(input, names, making.env)
   const plan: LabPlan = {
     username: identity.username,
@@ -67,9 +73,11 @@ export function renderLab(input: LabInput): RenderedLab {
       ...secrets(making),
       ...volumeClaims(mounted, render),
       ...resourceQuota(making),
-      render('networking.k8s.io/v1', 'NetworkPolicy', names.lab, { spec: networkPolicySpec(config.network) }),
+      render('networking.k8s.io/v1', 'NetworkPolicy', names.lab, {
+        spec: networkPolicySpec(config.network, idle?.namespace),
+      }),
       render('v1', 'Service', names.lab, { spec: serviceSpec }),
-      render('v1', 'Pod', names.lab, { spec: podSpecOf(making) }, config.lab.annotations),
+      render('v1', 'Pod', names.lab, { spec: podSpecOf(making) }, { ...config.lab.annotations, ...size }),
     ],
     image,
   }

@@ -89,6 +89,19 @@ describe('renderRights', () => {
     expect(bound).toEqual([own, 'skylab', 'skylab-marks', own])
   })
 
+  it('binds it to the role that stamps pods only when idle labs are stopped', () => {
+    const rightsOf = (idle: object) => renderRights(configSchema.parse({ idle }), 'labs')
+    const [binding, ...others] = rightsOf({ enabled: true }).filter(
+      ({ metadata }) => !rightsOf({}).some(plain => plain.metadata.name === metadata.name),
+    )
+    expect(binding).toMatchObject({
+      ...{ kind: 'ClusterRoleBinding', metadata: { name: 'skylab-idle-skylab' } },
+      roleRef: { kind: 'ClusterRole', name: 'skylab-idle' },
+      subjects: [{ kind: 'ServiceAccount', name: 'skylab', namespace: 'labs' }],
+    })
+    expect(others).toEqual([])
+  })
+
   it('grants reading of each source by name, and nothing when there is none', () => {
     const roleOf = (lab: object) => renderRights(configOf(lab), 'skylab').find(({ kind }) => kind === 'Role')!
     const role = roleOf({

@@ -22,6 +22,8 @@ export const namespaceLabel = 'skylab.dev/namespace'
 export const accountName = 'skylab'
 /** The role to which a controller binds itself in the namespace of a lab. */
 export const labRole = 'skylab-lab'
+/** The role of an account that stamps labs: only of an installation that stops idle ones. */
+export const idleRole = 'skylab-idle'
 
 const rbac = 'rbac.authorization.k8s.io'
 const apiVersion = `${rbac}/v1`
@@ -34,7 +36,7 @@ export interface RightsRule {
   readonly resourceNames?: readonly string[]
 }
 
-export type RightsConfig = Pick<Config, 'installation' | 'lab'>
+export type RightsConfig = Pick<Config, 'installation' | 'lab' | 'idle'>
 
 /** Name of the objects that grant all of this. */
 export const installationRole = (installation: string) => `skylab-installation-${installation}`
@@ -45,7 +47,7 @@ export const installationRole = (installation: string) => `skylab-installation-$
  * installations fit on one cluster.
  */
 export function renderRights(config: RightsConfig, namespace: string): KubeObject[] {
-  const { installation, lab } = config
+  const { installation, lab, idle } = config
   const name = installationRole(installation)
   const labels = { [installationLabel]: installation, [namespaceLabel]: namespace }
   const subjects = [{ kind: 'ServiceAccount', name: accountName, namespace }]
@@ -59,6 +61,7 @@ export function renderRights(config: RightsConfig, namespace: string): KubeObjec
     boundEverywhere(name, name),
     boundEverywhere(`skylab-controller-${installation}`, 'skylab'),
     boundEverywhere(`skylab-marks-${installation}`, 'skylab-marks'),
+    ...(idle.enabled ? [boundEverywhere(`${idleRole}-${installation}`, idleRole)] : []),
     { apiVersion, kind: 'Role', metadata: { name, namespace, labels }, rules: sourceRights(lab) },
     { apiVersion, kind: 'RoleBinding', metadata: { name, namespace, labels }, ...bound('Role') },
   ]
@@ -67,7 +70,7 @@ export function renderRights(config: RightsConfig, namespace: string): KubeObjec
 /**
  * The rights of labs, as the policy `skylab-labs` reads them. An empty list grants nothing, so its rule is left out.
  */
-export function labRights({ installation, lab }: RightsConfig): RightsRule[] {
+export function labRights({ installation, lab }: Omit<RightsConfig, 'idle'>): RightsRule[] {
   const volumes = mountedVolumes(lab, lab.provisioning)
   const { provisioning } = lab
   const claims = volumes.flatMap(({ persistentVolumeClaim: claim }) => (claim ? [claim] : []))

@@ -4,7 +4,7 @@ import type { CreateRequest, Identity, KubeObject, LabPlan } from '../../../src/
 import { asObject, asObjects, type JsonObject } from '../../../src/base/json.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { chooseLab } from '../../../src/labs/choose.ts'
-import { type RenderedLab, renderLab } from '../../../src/labs/render.ts'
+import { type IdleLabs, type RenderedLab, renderLab } from '../../../src/labs/render.ts'
 import { type LabSources, noSources } from '../../../src/labs/sources.ts'
 import { labProblems } from '../../../src/settings/lab-checks.ts'
 
@@ -46,6 +46,7 @@ export interface Changes {
   readonly identity?: Partial<Identity>
   readonly request?: Partial<CreateRequest>
   readonly sources?: Partial<LabSources>
+  readonly idle?: IdleLabs
 }
 
 /** Renders a lab with a configuration that `skylab check` accepts. */
@@ -63,6 +64,7 @@ export function renderBoth(changes: Changes = {}): RenderedLab {
     choice: chooseLab(config.lab, identity, request.options),
     image,
     sources,
+    idle: changes.idle,
   })
 }
 
