@@ -29,7 +29,10 @@ export interface ClusterView {
 }
 
 /** The requests that operations make. */
-export type ClusterClient = Pick<KubeClient, 'account' | 'create' | 'get' | 'delete' | 'list' | 'request' | 'settled'>
+export type ClusterClient = Pick<
+  KubeClient,
+  'account' | 'create' | 'get' | 'patch' | 'delete' | 'list' | 'request' | 'settled'
+>
 
 export const namespaceRef = (name: string) => ({ apiVersion: 'v1', kind: 'Namespace', name })
 

@@ -21,13 +21,13 @@ const namespaceUid = 'uid-of-nublado-ada'
 const later = () => new Promise(resolve => setImmediate(resolve))
 
 /** Operation 7 makes the content of its namespace. */
-function making(objects: readonly KubeObject[] = planned) {
+function making(objects: readonly KubeObject[] = planned, more: Partial<LabContext> = {}) {
   const server = new ObjectServer()
   server.put(namespaceObject())
   const passed: string[] = []
   const known: LabKnown = { namespaceUid, podUid: undefined, doubt: false }
   let isLost = false
-  const { context } = fakeContext(new FakeCluster(), { known, kube: server.kube })
+  const { context } = fakeContext(new FakeCluster(), { known, kube: server.kube, ...more })
   const call = () => {
     if (isLost) throw new Fenced('the lease is lost')
     return context.call()
@@ -91,6 +91,19 @@ describe('contentMaker', () => {
       const made = server.get(kind, metadata.name)!.metadata
       expect(made.labels).toMatchObject({ [labels.op]: '7' })
       expect(made.ownerReferences).toMatchObject([{ kind: 'Namespace', uid: namespaceUid }])
+    }
+  })
+
+  it('adds the token by which the lab reports activity to the lab’s own Secret, and to no other object', async () => {
+    const filled = { ...secret, stringData: { token: 'user’s' } }
+    const { server, run } = making([envMap, filled, objectOf('Secret', '-env')], { activityToken: '7.k.m' })
+    await run()
+    expect(server.get('Secret', names.lab)!.stringData).toEqual({ token: 'user’s', 'activity-token': '7.k.m' })
+    for (const [kind, name] of [
+      ['Secret', `${names.lab}-env`],
+      ['ConfigMap', `${names.lab}-env`],
+    ] as const) {
+      expect(JSON.stringify(server.get(kind, name))).not.toContain('activity-token')
     }
   })
 

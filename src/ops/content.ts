@@ -9,6 +9,7 @@ import { isAlreadyExists, isOverQuota, KubeError } from '../kube/client.ts'
 import { labels } from '../kube/labels.ts'
 import { projectNamespace } from '../kube/pods/project.ts'
 import { withOwnership } from '../labs/render.ts'
+import { withActivityToken } from '../labs/token.ts'
 import { namespaceRef, refOf } from './cluster.ts'
 import type { LabContext, LabResult, LabStep } from './lab-context.ts'
 import { readStanding } from './reading.ts'
@@ -79,11 +80,16 @@ async function explained<T>(context: LabContext, making: Promise<T>): Promise<T>
 }
 
 async function makeObject(context: LabContext, planned: KubeObject): Promise<KubeObject> {
-  const object = withOwnership(planned, context.op, context.known.namespaceUid!)
+  const object = withToken(context, withOwnership(planned, context.op, context.known.namespaceUid!))
   await context.failpoint('before-act')
   const made = await createOrAdopt(context, object)
   await context.failpoint('after-act')
   return made
+}
+
+function withToken({ names, activityToken }: LabContext, object: KubeObject): KubeObject {
+  const isLabsSecret = object.kind === 'Secret' && object.metadata.name === names.lab
+  return activityToken !== undefined && isLabsSecret ? withActivityToken(object, activityToken) : object
 }
 
 /** Creates an object. One that exists already is adopted only if its op and its owner, the namespace, match. */

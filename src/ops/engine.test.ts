@@ -106,6 +106,17 @@ describe('Engine', () => {
     expect(looks).toHaveLength(1)
   })
 
+  it('looks for an accepted operation when a ring of activity follows', async () => {
+    const { start, ring, pass, claimed, waiting, end } = makeEngine({})
+    await start()
+    waiting.push('bob')
+    await ring('accepted', 'bob')
+    await ring('activity', 'bob')
+    await pass(130)
+    expect(claimed).toEqual(['bob'])
+    await end('bob')
+  })
+
   it('looks when one of several accepted operations has no owner', async () => {
     const { start, ring, pass, claimed, waiting, end } = makeEngine({})
     await start()

@@ -50,7 +50,7 @@ export class Hearing {
 
   #hear({ what, subject, op = 0 }: Ring): void {
     const { kind, onTakeable, onAccepted, isRun } = this.#options
-    if (subject && subject.kind !== kind) return
+    if ((subject && subject.kind !== kind) || what === 'activity') return
     if (subject === undefined || what === 'released') {
       onTakeable(subject?.name)
       this.#wakeSoon()

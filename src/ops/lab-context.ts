@@ -39,6 +39,8 @@ export interface LabContext extends StepContext<LabPlan, LabKnown> {
   compare(): void
   /** The context of one of several requests that an act sends at once: its failpoints have this name. */
   at(name: string): LabContext
+  /** The token by which the lab will report its own activity; absent unless idle labs are stopped. */
+  readonly activityToken?: string | undefined
 }
 
 /** The types of labs. */

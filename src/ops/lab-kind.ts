@@ -1,11 +1,15 @@
 /** Labs as a kind of subjects: their steps, their words, and the question before a creation fails. */
 import type { Clock } from '../base/clock.ts'
 import { labKind } from '../base/subject.ts'
+import { credentialIn } from '../labs/credential.ts'
 import { type LabNames, labNames } from '../labs/names.ts'
+import { activityToken } from '../store/activity-token.ts'
+import { sealCredential } from '../store/credential.ts'
 import { labForm } from '../store/records.ts'
+import type { Sealer } from '../store/sealing.ts'
 import type { ClusterClient, ClusterView } from './cluster.ts'
 import { createSteps } from './create.ts'
-import { cleanSteps, deleteSteps } from './delete.ts'
+import { cleanSteps, cullSteps, deleteSteps } from './delete.ts'
 import type { Claimed, Kind, Limits, StepList, Words, Work } from './kind.ts'
 import type { LabContext, LabGraces, LabKnown, LabShape, LabStep } from './lab-context.ts'
 import { refusalGraceMs } from './phase.ts'
@@ -32,6 +36,14 @@ export interface LabKindOptions {
   readonly namespacePrefix: string
   /** Requests a compare. */
   readonly compare: () => void
+  /** Only of an installation that stops idle labs. */
+  readonly idle?: LabIdle | undefined
+}
+
+export interface LabIdle {
+  readonly sealer: Pick<Sealer, 'seal' | 'mac'>
+  /** Variables of a lab's env: the first is the token that the lab's own API is asked with. */
+  readonly credentialVariables: readonly string[]
 }
 
 const words: Words = {
@@ -61,6 +73,7 @@ class LabWork implements Work<LabShape> {
   readonly #claimed: Claimed<LabShape>
   readonly #names: LabNames
   readonly #gone = new Set<string>()
+  #plan: LabShape['plan'] | undefined
 
   constructor(options: LabKindOptions, claimed: Claimed<LabShape>) {
     const { namespaceUid, podUid } = claimed.claim.record
@@ -78,12 +91,15 @@ class LabWork implements Work<LabShape> {
   }
 
   steps(list: StepList, plan: LabShape['plan'] | undefined): readonly LabStep[] {
+    this.#plan ??= plan
     if (list === 'create') return createSteps(plan!)
-    return list === 'delete' ? deleteSteps : cleanSteps
+    if (list === 'clean') return cleanSteps
+    const { culledMs } = this.#claimed.claim.record
+    return culledMs === undefined ? deleteSteps : cullSteps(culledMs)
   }
 
   context(common: StepContext<LabShape['plan'], LabKnown>, at: (name: string) => LabContext): LabContext {
-    const { trust, kube, view, times, compare } = this.#options
+    const { trust, kube, view, times, compare, idle } = this.#options
     return {
       ...common,
       user: common.name,
@@ -96,6 +112,7 @@ class LabWork implements Work<LabShape> {
       gone: this.#gone,
       compare,
       at,
+      ...(idle && { activityToken: activityToken(idle.sealer, common.name, common.op) }),
     }
   }
 
@@ -114,7 +131,15 @@ class LabWork implements Work<LabShape> {
 
   completed(): LabShape['fields'] {
     const { namespaceUid, podUid } = this.known
-    return { podPresent: true, namespaceUid: namespaceUid!, podUid: podUid! }
+    return { podPresent: true, namespaceUid: namespaceUid!, podUid: podUid!, ...this.#credential() }
+  }
+
+  /** Without it, it is read from the lab's own Secret where it is needed (`credential.ts`). */
+  #credential(): LabShape['fields'] {
+    const { idle } = this.#options
+    const { name, op } = this.#claimed
+    const text = idle && this.#plan && credentialIn(this.#plan.objects, this.#names.env, idle.credentialVariables)
+    return text === undefined ? {} : { credential: sealCredential(idle!.sealer, name, op, text) }
   }
 
   cleaned(): LabShape['fields'] {

@@ -3,10 +3,17 @@
  * there. An undisturbed creation never needs this, so the controller has no standing right to read Secrets in labs.
  */
 import type { KubeObject } from '../base/domain.ts'
-import { isAlreadyExists, KubeError } from '../kube/client.ts'
+import { type CallOptions, isAlreadyExists, KubeError } from '../kube/client.ts'
 import { labRole } from '../labs/rights.ts'
-import { refOf } from './cluster.ts'
-import type { LabContext } from './lab-context.ts'
+import { type ClusterClient, refOf } from './cluster.ts'
+import type { LabContext, LabKnown } from './lab-context.ts'
+
+/** The part of a step's context that reading needs. */
+export interface ReadingContext extends Pick<LabContext, 'clock' | 'signal'> {
+  readonly kube: Pick<ClusterClient, 'account' | 'create' | 'get'>
+  readonly known: Pick<LabKnown, 'namespaceUid' | 'readable'>
+  call(): CallOptions
+}
 
 /** A new right takes a moment to come into force; on an idle API server the longest pause is not reached. */
 const pausesMs = [20, 40, 80, 160, 320, 640, 1280]
@@ -15,10 +22,10 @@ const bindAgainMs = 160
 
 /**
  * Reads an object of the lab; null if it does not exist.
- * @param object as this operation would create it
+ * @param object as the lab's operation would create it
  * @throws {KubeError} 403 when no right came into force within about 3 s
  */
-export async function readStanding(context: LabContext, object: KubeObject): Promise<KubeObject | null> {
+export async function readStanding(context: ReadingContext, object: KubeObject): Promise<KubeObject | null> {
   const { kube, clock, signal } = context
   const read = (more = {}) => kube.get(refOf(object), { ...context.call(), ...more })
   // The controller may read pods everywhere.
@@ -37,7 +44,7 @@ export async function readStanding(context: LabContext, object: KubeObject): Pro
 }
 
 /** Makes the binding once for all objects of a namespace, however many are read at once. */
-function bindOnce(context: LabContext, object: KubeObject): Promise<void> {
+function bindOnce(context: ReadingContext, object: KubeObject): Promise<void> {
   const { known } = context
   const namespaceUid = known.namespaceUid!
   if (known.readable?.namespaceUid === namespaceUid) return known.readable.bound
@@ -50,7 +57,7 @@ function bindOnce(context: LabContext, object: KubeObject): Promise<void> {
 }
 
 /** Makes the binding. A refusal is ignored: the right may come from elsewhere; otherwise the read is refused. */
-async function bind(context: LabContext, { metadata }: KubeObject): Promise<void> {
+async function bind(context: ReadingContext, { metadata }: KubeObject): Promise<void> {
   const { namespace, labels, annotations, ownerReferences } = metadata
   const binding: KubeObject = {
     apiVersion: 'rbac.authorization.k8s.io/v1',

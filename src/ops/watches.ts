@@ -20,6 +20,8 @@ export interface WatchesOptions {
   readonly clock: Clock
   readonly log: Log
   readonly times?: Partial<ReflectorTimes>
+  /** Of the watch on pods alone. */
+  readonly podTimes?: Partial<ReflectorTimes>
 }
 
 /** A namespace has one pod: enough events for its history, and a bound for a pod that crashes for hours. */
@@ -35,11 +37,17 @@ export class Watches extends WatchGroup<WatchName> {
    */
   readonly podEvents: Reflector<PodEventFacts>
 
-  constructor({ installation, namespacePrefix, ...common }: WatchesOptions) {
+  constructor({ installation, namespacePrefix, podTimes, ...common }: WatchesOptions) {
     const labelSelector = `${labels.installation}=${installation}`
     const ours = { ...common, apiVersion: 'v1', labelSelector }
     const namespaces = new Reflector({ ...ours, kind: 'Namespace', project: projectNamespace })
-    const pods = new Reflector({ ...ours, kind: 'Pod', project: projectPod, lazy: true })
+    const pods = new Reflector({
+      ...ours,
+      kind: 'Pod',
+      project: projectPod,
+      lazy: true,
+      times: { ...common.times, ...podTimes },
+    })
     const podEvents = new Reflector({
       ...common,
       apiVersion: 'v1',

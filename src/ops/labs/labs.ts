@@ -8,7 +8,7 @@ import type { Config } from '../../config/schema.ts'
 import { chooseLab } from '../../labs/choose.ts'
 import { requireFit } from '../../labs/fit.ts'
 import { labNames } from '../../labs/names.ts'
-import { renderLab } from '../../labs/render.ts'
+import { type IdleLabs, renderLab } from '../../labs/render.ts'
 import type { LabSources } from '../../labs/sources.ts'
 import { labAddress, servicePrefixOf } from '../../labs/view.ts'
 import type { Superseded } from '../../store/acceptance.ts'
@@ -37,6 +37,8 @@ export interface LabsOptions {
   readonly tracing: Tracing
   readonly acceptance: Pick<Acceptance, 'announce' | 'during' | 'pause'>
   readonly audit: Auditor
+  /** Only of an installation that stops idle labs. */
+  readonly idle?: IdleLabs | undefined
   /** Called when this replica has accepted an operation. */
   readonly onAccepted: () => void
 }
@@ -71,7 +73,7 @@ export class Labs implements LabService {
     origin: Origin,
     idempotencyKey?: string,
   ): Promise<'repeated' | undefined> {
-    const { config, store } = this.#options
+    const { config, store, idle } = this.#options
     const { requestId, span, onAccepted } = origin
     const { username } = caller
     const bodyHash = hashOf(request)
@@ -88,7 +90,7 @@ export class Labs implements LabService {
     requireFit(config, caller)
     const image = await within(span, 'resolve image', {}, () => this.#options.images.resolve(request.options, caller))
     const sources = await this.#sourcesOf(username, span)
-    const { plan, view } = renderLab({ config, identity: caller, request, choice, image, sources })
+    const { plan, view } = renderLab({ config, identity: caller, request, choice, image, sources, idle })
     const nonce = randomUUID()
     const planText = JSON.stringify(plan)
     const accepted = await accepting(span, 'accept-create', () =>

@@ -96,6 +96,10 @@ export class FakeCluster {
       this.requests.push(`get ${kind}`)
       return (kind === 'Pod' ? this.real.pod : this.real.namespace) ?? null
     },
+    patch: async ({ kind, uid }: { kind: string; uid: string }, patch: object) => {
+      this.requests.push(`patch ${kind} ${uid} ${JSON.stringify(patch)}`)
+      return null
+    },
     delete: async ({ kind, uid }: { kind: string; uid: string }) => {
       this.requests.push(`delete ${kind} ${uid}`)
       const existing = kind === 'Pod' ? this.real.pod : this.real.namespace

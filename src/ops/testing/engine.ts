@@ -95,7 +95,12 @@ export function makeEngine({
     else ends.get(user)!.resolve()
     await settled()
   }
-  const ring = async (what: 'accepted' | 'events' | 'released', name: string, ringOp = op, ofKind = kind) => {
+  const ring = async (
+    what: 'accepted' | 'events' | 'released' | 'activity',
+    name: string,
+    ringOp = op,
+    ofKind = kind,
+  ) => {
     bell.notify({ what, subject: { kind: ofKind, name }, op: ringOp })
     await settled()
   }

@@ -12,7 +12,7 @@ import { noTracing } from '../../telemetry/tracing.ts'
 import { type Auditor, noAudit } from '../audit.ts'
 import { OwnedHost } from '../host.ts'
 import type { LabShape } from '../lab-context.ts'
-import { labs } from '../lab-kind.ts'
+import { type LabIdle, labs } from '../lab-kind.ts'
 import { Owned, type RunOptions } from '../owned.ts'
 import { OperationRun } from '../run.ts'
 import { FakeCluster, namespaceObject, redisMs, trust, user } from './cluster.ts'
@@ -38,6 +38,7 @@ export function makeRun(
   more: Partial<LabRecord>,
   claim: Partial<Claim<LabRecord>> = {},
   earlier: readonly NewEvent[] = [],
+  idle?: LabIdle,
 ) {
   const cluster = new FakeCluster()
   cluster.real = { namespace: namespaceObject() }
@@ -73,7 +74,7 @@ export function makeRun(
   const options = {
     ...{ owners, streams: { events }, sealer: { open: (sealed: string) => sealed }, clock, room },
     kind: labs({
-      ...{ kube, view, clock, times, trust, namespacePrefix: 'nublado', compare: () => {} },
+      ...{ kube, view, clock, times, trust, namespacePrefix: 'nublado', compare: () => {}, idle },
       ...{ maxAttempts: 3, longestRequestMs: 1000 },
     }),
     ...{ log, metrics, tracing: noTracing, audit },

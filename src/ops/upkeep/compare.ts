@@ -48,6 +48,8 @@ export interface ComparerOptions {
   readonly listMs: number
   readonly deleteTimeoutMs: number
   readonly failedLabMs: number
+  /** As for `judgeLife`. */
+  readonly heedsStamp?: boolean
   readonly failpoint: (place: string) => void | Promise<void>
 }
 
@@ -267,10 +269,10 @@ export class Comparer {
 
   /** `restarted`: the compare was overtaken. */
   async #settle(user: string, { mark, highestOp, found }: Picture): Promise<Result> {
-    const { store, audit, deleteTimeoutMs, failedLabMs } = this.#options
+    const { store, audit, deleteTimeoutMs, failedLabMs, heedsStamp } = this.#options
     for (let round = 0; round < maxRounds && !this.#duty.signal.aborted; round++) {
       const standing = await store.standing(user)
-      const decision = decide(user, standing, found.get(user), mark.nowMs - failedLabMs)
+      const decision = decide(user, standing, found.get(user), mark.nowMs - failedLabMs, heedsStamp)
       if (decision.kind !== 'settle') {
         await this.#attend(user, decision, mark)
         return 'done'

@@ -10,6 +10,8 @@ export interface FindingsOptions {
   readonly clock: Clock
   readonly crashLoopGraceMs: number
   readonly unknownGraceMs: number
+  /** As for `judgeLife`. */
+  readonly heedsStamp?: boolean
   /** Called once for each trouble: the pod is to be judged again after this time. */
   readonly onLasting: (pod: PodFacts, afterMs: number) => void
 }
@@ -37,10 +39,8 @@ export class Findings {
 
   /** Undefined if nothing is to be recorded, or not yet. */
   of(pod: PodFacts): Finding | undefined {
-    const verdict = judgeLife(pod)
-    if (verdict.kind === 'ended') {
-      return { outcome: 'ended', detail: '', events: [['info', 'The lab was shut down']] }
-    }
+    const verdict = judgeLife(pod, this.#options.heedsStamp)
+    if (verdict.kind === 'ended') return { outcome: 'ended', detail: '', events: [['info', verdict.message]] }
     if (verdict.kind === 'failed') return failure(verdict.message)
     if (verdict.kind === 'unknown' || verdict.kind === 'crashing') {
       const graceMs = verdict.kind === 'unknown' ? this.#options.unknownGraceMs : this.#options.crashLoopGraceMs

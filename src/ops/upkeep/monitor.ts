@@ -34,6 +34,8 @@ export interface MonitorOptions {
   readonly deleteTimeoutMs: number
   readonly crashLoopGraceMs: number
   readonly unknownGraceMs: number
+  /** As for `judgeLife`. */
+  readonly heedsStamp?: boolean
 }
 
 /** Longest pauses between retries, when Redis or the API server is silent or refuses. A refusal does not pass soon. */

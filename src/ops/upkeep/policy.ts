@@ -45,7 +45,7 @@ export async function askForPolicy(question: PolicyQuestion): Promise<PolicyAnsw
     answerTo(() => makeOwn(question)),
     ...probing,
   ])
-  const { forLabs, others } = granted ? missingOfController(granted) : nothingMissing
+  const { forLabs, others } = granted ? missingOfController(granted, question.config.idle.enabled) : nothingMissing
   const missing = [...forLabs, ...others]
   const lacking = withoutRights([own, ...answers])
   if (forLabs.length > 0)

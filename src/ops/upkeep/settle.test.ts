@@ -75,6 +75,17 @@ describe('decide, when the cluster is newer than Redis,', () => {
     })
   }
 
+  it('deletes a lab whose pod was stopped by its annotation only if that is heeded', () => {
+    const stamped = found({}, podFacts({ ...running, stopped: '2026-11-24T19:06:00Z' }))
+    for (const [heeds, outcome] of [
+      [false, 'running'],
+      [true, 'delete'],
+    ] as const) {
+      const decision = decide('ada', standing(null), stamped, nowMs - 24 * hourMs, heeds)
+      expect(decision).toMatchObject({ kind: 'settle', settlement: { outcome } })
+    }
+  })
+
   it('restores the record from the cluster, and ends streams with a last event', () => {
     const decision = decideFor(
       standing(null),

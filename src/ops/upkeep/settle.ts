@@ -35,11 +35,20 @@ const lost: Settlement['lost'] = [
   ['failed', 'The record of this operation was lost'],
 ]
 
-/** `expireBeforeMs`: labs that failed before this moment by Redis' clock have kept their namespace long enough. */
-export function decide(user: string, standing: Standing, found: Found | undefined, expireBeforeMs: number): Decision {
+/**
+ * @param expireBeforeMs labs that failed before this moment by Redis' clock have kept their namespace long enough
+ * @param heedsStamp as for `judgeLife`
+ */
+export function decide(
+  user: string,
+  standing: Standing,
+  found: Found | undefined,
+  expireBeforeMs: number,
+  heedsStamp = false,
+): Decision {
   const { record, tombstone } = standing
   const knownOp = record?.op ?? tombstone
-  if (found && (found.namespace.op ?? 0) > knownOp) return overrule(user, found)
+  if (found && (found.namespace.op ?? 0) > knownOp) return overrule(user, found, heedsStamp)
   if (!record) return found ? { kind: 'debris', namespace: found.namespace.name } : { kind: 'nothing' }
   if (record.active) return { kind: 'nothing' }
   if (record.status === 'running') return compareRunning(standing, found)
@@ -64,7 +73,7 @@ function compareRunning({ record }: Standing, found: Found | undefined): Decisio
 }
 
 /** The cluster is newer than the record: a complete lab is rebuilt from its namespace, anything else is deleted. */
-function overrule(user: string, found: Found): Decision {
+function overrule(user: string, found: Found, heedsStamp: boolean): Decision {
   const { namespace, pod } = found
   const op = namespace.op!
   const fields = {
@@ -74,7 +83,7 @@ function overrule(user: string, found: Found): Decision {
     podPresent: pod !== undefined,
   }
   const lives = pod && isWhole(pod, namespace.uid) && !pod.deleting && !namespace.terminating
-  const life = lives ? judgeLife(pod) : undefined
+  const life = lives ? judgeLife(pod, heedsStamp) : undefined
   if (!life || life.kind === 'ended') {
     return { kind: 'settle', settlement: { outcome: 'delete', op, fields, lost, events: [['info', leftBehind]] } }
   }
