@@ -69,6 +69,12 @@ test('rightsByClusterRole shows the right for the policy in a role that older re
   expect(skylab).not.toContain('skylab.dev/marks write')
 })
 
+test('readGranted keeps the right to stamp pods apart from those of every installation', async () => {
+  const { everywhere, ofIdle } = await readGranted()
+  expect(ofIdle).toEqual(['/pods patch'])
+  expect(everywhere).not.toContain('/pods patch')
+})
+
 test('readGranted limits the rights of a Role to its namespace', async () => {
   const { everywhere, within } = await readGranted()
   expect(Object.keys(within)).toEqual(['skylab'])

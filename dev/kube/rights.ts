@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseAllDocuments } from 'yaml'
-import { accountName, labRole } from '../../src/labs/rights.ts'
+import { accountName, idleRole, labRole } from '../../src/labs/rights.ts'
 import { tenantsAccount } from '../../src/tenants/settings.ts'
 
 /** The features that a process can serve, each with an account of its own. */
@@ -94,6 +94,8 @@ export interface Granted {
   readonly within: Readonly<Record<string, readonly string[]>>
   /** Rights in the namespaces of labs, where the controller has bound itself to read. */
   readonly inLabs: readonly string[]
+  /** Rights in the whole cluster, only of installations that stop idle labs. */
+  readonly ofIdle: readonly string[]
 }
 
 interface Role {
@@ -114,13 +116,13 @@ export async function readGranted(): Promise<Granted> {
   const documents = parseAllDocuments(await readFile(files.labs, 'utf8')).map(each => each.toJS() as Role)
   const ofKind = (kind: string) => documents.filter(document => document.kind === kind)
   const rightsIn = (roles: readonly Role[]) => roles.flatMap(({ rules }) => rightsOf(rules))
-  const [ofLabs = [], ofCluster = []] = [true, false].map(wanted =>
-    ofKind('ClusterRole').filter(({ metadata }) => (metadata.name === labRole) === wanted),
-  )
+  const named = (name: string) => ofKind('ClusterRole').filter(({ metadata }) => metadata.name === name)
+  const ofCluster = ofKind('ClusterRole').filter(({ metadata }) => ![labRole, idleRole].includes(metadata.name))
   const byNamespace = Map.groupBy(ofKind('Role'), ({ metadata }) => metadata.namespace ?? '')
   return {
     everywhere: rightsIn(ofCluster),
-    inLabs: rightsIn(ofLabs),
+    inLabs: rightsIn(named(labRole)),
+    ofIdle: rightsIn(named(idleRole)),
     within: Object.fromEntries([...byNamespace].map(([namespace, roles]) => [namespace, rightsIn(roles)])),
   }
 }
@@ -132,8 +134,8 @@ export async function grantedRights(what: Served = 'labs'): Promise<string[]> {
     const own = documents.find(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === tenantsAccount)!
     return rightsOf(own.rules)
   }
-  const { everywhere, within, inLabs } = await readGranted()
-  return [...everywhere, ...Object.values(within).flat(), ...inLabs]
+  const { everywhere, within, inLabs, ofIdle } = await readGranted()
+  return [...everywhere, ...Object.values(within).flat(), ...inLabs, ...ofIdle]
 }
 
 export interface RightsReport {

@@ -59,7 +59,13 @@ async function makeLab(fleet: Fleet): Promise<Lab> {
   return { namespace: names.namespace, pod: names.lab, host: pod.status.podIP, service: service.spec.clusterIP }
 }
 
-/** All participants: two labs, the pods around them, and servers outside. */
+/** A lab of an installation whose controller, in this namespace, asks labs whether they are used. */
+async function makeAskedLab(context: TestContext, namespace: string): Promise<Lab> {
+  const config = { network, lab, idle: { enabled: true }, kubernetes: { namespace } }
+  return makeLab(await startFleet(context, { replicas: 1, config }))
+}
+
+/** All participants: three labs, the pods around them, and servers outside. */
 async function setTheScene(context: TestContext) {
   const fleet = await startFleet(context, { replicas: 1, config: { network, lab } })
   const namespace = await makeNamespace(context, fleet, 'controller')
@@ -72,9 +78,10 @@ async function setTheScene(context: TestContext) {
     'app.kubernetes.io/name': 'skylab',
     'app.kubernetes.io/component': component,
   })
-  const [one, other, proxy, hub, names, stranger, impostor, controller, prepull] = await Promise.all([
+  const [one, other, asked, proxy, hub, names, stranger, impostor, controller, prepull] = await Promise.all([
     makeLab(fleet),
     makeLab(fleet),
+    makeAskedLab(context, namespace),
     peer('proxy', network.proxySelector),
     peer('hub', network.hubSelector),
     peer('names', { 'k8s-app': 'kube-dns' }),
@@ -83,7 +90,7 @@ async function setTheScene(context: TestContext) {
     peer('controller', part('controller'), { namespace }),
     peer('prepull', part('prepull'), { namespace }),
   ])
-  return { fleet, one, other, proxy, hub, names, stranger, impostor, controller, prepull }
+  return { fleet, one, other, asked, proxy, hub, names, stranger, impostor, controller, prepull }
 }
 
 async function makeNamespace(context: TestContext, { name, world: { kube } }: Fleet, what: string): Promise<string> {
@@ -109,18 +116,28 @@ interface Attempts {
   readonly shut: readonly Target[]
 }
 
-/** Connections into the lab: its port, for proxy and hub only. */
-function inward({ one, proxy, hub, stranger, controller, impostor }: Scene): Attempts[] {
+/** Connections into the lab: its port, for proxy and hub, and for the controller that asks labs. */
+function inward({ one, asked, proxy, hub, stranger, controller, impostor }: Scene): Attempts[] {
   const port: Target = { name: 'the lab', host: one.host, port: labPort }
   const service: Target = { name: 'its service', host: one.service, port: labPort }
   const another: Target = { name: 'another port of it', host: one.host, port: otherPort }
+  const askedPort: Target = { name: 'the lab that is asked', host: asked.host, port: labPort }
+  const askedOther: Target = { name: 'another port of that lab', host: asked.host, port: otherPort }
   return [
     { from: proxy, open: [port, service], shut: [another] },
     { from: hub, open: [port, service], shut: [another] },
     // The stranger can connect to the proxy, so its failure at the lab is the policy's doing.
-    { from: stranger, open: [{ name: 'the proxy', host: proxy.host, port: labPort }], shut: [port, service, another] },
+    {
+      from: stranger,
+      open: [{ name: 'the proxy', host: proxy.host, port: labPort }],
+      shut: [port, service, another, askedPort],
+    },
     // Their policies let the controller out, and no pod beside it.
-    { from: controller, open: [{ name: 'the proxy', host: proxy.host, port: labPort }], shut: [port, service] },
+    {
+      from: controller,
+      open: [{ name: 'the proxy', host: proxy.host, port: labPort }, askedPort],
+      shut: [port, service, askedOther],
+    },
     // It has the labels of the hub, but another namespace.
     { from: impostor, open: [{ name: 'the proxy', host: proxy.host, port: labPort }], shut: [port, service] },
   ]
@@ -182,7 +199,7 @@ test('a lab’s policy allows its connections and refuses all others; without it
   const attempts = [...inward(scene), ...(await outward(context, scene))]
   expect(await reached(attempts)).toEqual(attempts.map(({ open }) => namesOf(open)))
   // The control: only the policies refused connections.
-  for (const { namespace, pod } of [scene.one, scene.other]) {
+  for (const { namespace, pod } of [scene.one, scene.other, scene.asked]) {
     await scene.fleet.world.kube.delete('NetworkPolicy', pod, namespace)
   }
   for (const name of ['skylab', 'skylab-nobody']) {

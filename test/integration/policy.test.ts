@@ -1,11 +1,11 @@
 /** k8s/base/policy.yaml makes the API server refuse requests of the controller, and of nobody else. */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import type { KubeObject } from '../../src/base/domain.ts'
 import { creationPath, objectPath } from '../../src/kube/kinds.ts'
-import { labels } from '../../src/kube/labels.ts'
+import { annotations, labels, stampKeys, stamps } from '../../src/kube/labels.ts'
 import { withOwnership } from '../../src/labs/render.ts'
 import { installationLabel } from '../../src/labs/rights.ts'
 import { grantInstallation, rbacPath, revokeInstallation } from '../kit/cluster/installation.ts'
@@ -201,6 +201,91 @@ test('the policy refuses to give an object another op, or to take it from its ow
   expectRefused(await patch({ labels: { [labels.op]: '8' } }), 'its op is 8, its namespace has 7')
   expectRefused(await patch({ ownerReferences: null }), 'this very namespace')
   expect((await patch({ annotations: { touched: 'yes' } })).status).toBe(200)
+})
+
+/** The pod of a lab, with a label and an annotation that another program added later. */
+const labPod = { apiVersion: 'v1', kind: 'Pod', namespace: `${own}-ada`, name: 'nb-ada' }
+const confined = { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } }
+
+async function makeLabPod(): Promise<void> {
+  await eventually('the ServiceAccount', () => admin.get('ServiceAccount', 'default', labPod.namespace))
+  const { metadata } = object(labPod.namespace)
+  await controller.create({
+    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, annotations: { [annotations.size]: 'small' } } },
+    spec: {
+      ...{ automountServiceAccountToken: false, nodeSelector: { nowhere: own } },
+      securityContext: { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: 'RuntimeDefault' } },
+      containers: [{ name: 'lab', image: 'x', securityContext: confined }],
+    },
+  })
+  const added = { labels: { mesh: 'on' }, annotations: { 'cni.example/ip': '10.0.0.1' } }
+  expect((await admin.request('PATCH', objectPath(labPod), { metadata: added })).status).toBe(200)
+}
+
+describe('the policy, for the pod of a lab,', () => {
+  const time = '2026-11-24T19:06:00Z'
+  const patch = (patch: object) => admin.request('PATCH', `${objectPath(labPod)}?dryRun=All`, patch, mighty)
+  const annotated = (key: string, value: string | null) => ({ metadata: { annotations: { [key]: value } } })
+
+  let container: object
+
+  beforeAll(async () => {
+    await makeLabPod()
+    container = (await admin.get('Pod', labPod.name, labPod.namespace)).spec.containers[0]
+  })
+
+  test('knows the same stamps as the program', () => {
+    const text = readFileSync(new URL('../../k8s/base/policy.yaml', import.meta.url), 'utf8').replaceAll(/\s+/g, ' ')
+    expect(text.split(`[${stampKeys.map(key => `'${key}'`).join(', ')}]`)).toHaveLength(3)
+  })
+
+  test.each(stampKeys)('lets the controller write, change and remove the stamp %s', async key => {
+    expect((await patch(annotated(key, time))).body.metadata.annotations[key]).toBe(time)
+    expect((await admin.request('PATCH', objectPath(labPod), annotated(key, 'by hand'))).status).toBe(200)
+    expect((await patch({})).status).toBe(200)
+    expect((await patch(annotated(key, time))).status).toBe(200)
+    expect((await patch(annotated(key, null))).body.metadata.annotations).not.toHaveProperty(key)
+    expect((await admin.request('PATCH', objectPath(labPod), annotated(key, null))).status).toBe(200)
+  })
+
+  const changes: [string, string, () => object][] = [
+    ['another image', 'what the pod runs', () => ({ spec: { containers: [{ ...container, image: 'y' }] } })],
+    ['an end', 'what the pod runs', () => ({ spec: { activeDeadlineSeconds: 1 } })],
+    [
+      'another toleration',
+      'what the pod runs',
+      () => ({ spec: { tolerations: [{ key: 'node.kubernetes.io/x', operator: 'Exists' }] } }),
+    ],
+    ['another label', 'labels, owners', () => ({ metadata: { labels: { app: 'jupyterhub' } } })],
+    ['a label of another program less', 'labels, owners', () => ({ metadata: { labels: { mesh: null } } })],
+    ['a finalizer', 'labels, owners', () => ({ metadata: { finalizers: ['kubernetes.io/pvc-protection'] } })],
+    ['another op', 'its op is 8', () => ({ metadata: { labels: { [labels.op]: '8' } } })],
+    ['no owner', 'this very namespace', () => ({ metadata: { ownerReferences: null } })],
+    ['another annotation', 'no stamp', () => annotated('iam.example/role', 'admin')],
+    ['another size', 'no stamp', () => annotated(annotations.size, 'large')],
+    ['another user', 'no stamp', () => annotated(annotations.user, 'eve')],
+    ['an annotation of another program changed', 'no stamp', () => annotated('cni.example/ip', '10.0.0.2')],
+    ['an annotation of another program less', 'no stamp', () => annotated('cni.example/ip', null)],
+    ['words for a stamp', 'no time', () => annotated(stamps.stopped, 'because')],
+    ['a long stamp', 'no time', () => annotated(stamps.checked, '1'.repeat(41))],
+  ]
+  test.each(changes)('refuses the controller, whatever its rights, %s', async (_, words, change) => {
+    const { status, body } = await patch(change())
+    expect([status, body.reason]).toEqual([403, 'Forbidden'])
+    // A change may violate both policies: the API server names one of them.
+    expect(body.message).toMatch(/ValidatingAdmissionPolicy 'skylab(-labs)?'/)
+    if (body.message.includes("'skylab'")) expect(body.message).toContain(words)
+  })
+
+  test('refuses the controller stamps of pods that are no lab’s', async () => {
+    const pod = { ...labPod, namespace: `${own}-plain`, name: 'theirs' }
+    await eventually('the ServiceAccount', () => admin.get('ServiceAccount', 'default', pod.namespace))
+    const spec = { containers: [{ name: 'x', image: 'x' }], nodeSelector: { nowhere: own } }
+    await admin.create({ apiVersion: 'v1', kind: 'Pod', metadata: { name: pod.name, namespace: pod.namespace }, spec })
+    const stamp = annotated(stamps.stopped, time)
+    const answer = await admin.request('PATCH', `${objectPath(pod)}?dryRun=All`, stamp, mighty)
+    expectRefused(answer, 'no op, or no installation')
+  })
 })
 
 test.each([

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { KubeObject } from '../../src/base/domain.ts'
-import { labels } from '../../src/kube/labels.ts'
+import { annotations, labels, stamps } from '../../src/kube/labels.ts'
 import { grantInstallation, ownNamespace, rbacPath, revokeInstallation } from '../kit/cluster/installation.ts'
 import { AdminKube, type KubeAnswer } from '../kit/cluster/kube.ts'
 import { eventually } from '../kit/cluster/world.ts'
@@ -16,7 +16,8 @@ const victim = `victim-${randomBytes(4).toString('hex')}`
 const lab = `${installation}-ada`
 const admin = new AdminKube(testBed().kubeconfig)
 const thief = new AdminKube(testBed().controllerKubeconfig)
-const config = { installation, lab: { namespacePrefix: installation } }
+// The installation stops idle labs: its token is worth more than that of others.
+const config = { installation, lab: { namespacePrefix: installation }, idle: { enabled: true } }
 const marks = { [labels.installation]: installation, [labels.op]: '7' }
 let labUid = ''
 
@@ -347,7 +348,58 @@ describe('the thief is refused a pod', () => {
     expectRefused(await thief.request('PATCH', `${within(victim)}/pods/theirs/ephemeralcontainers`, {}), 'rights')
     expectRefused(await thief.request('POST', `${within(victim)}/pods/theirs/binding`, {}), 'rights')
     expectRefused(await thief.request('POST', `${within(victim)}/pods/theirs/exec?command=id`), 'rights')
-    expectRefused(await thief.request('PATCH', `${within(victim)}/pods/theirs`, {}), 'rights')
+    expectRefused(await thief.request('PATCH', `${within(victim)}/pods/theirs/status`, {}), 'rights')
+    expectRefused(await thief.request('PUT', `${within(victim)}/pods/theirs`, {}), 'rights')
+  })
+})
+
+describe('the thief is refused to change a pod', () => {
+  const time = '2026-11-24T19:06:00Z'
+  const stamp = { metadata: { annotations: { [stamps.stopped]: time } } }
+  const change = (path: string, patch: object) => thief.request('PATCH', `${path}${dry}`, patch)
+  const own = `${within(lab)}/pods/nb-ada`
+
+  beforeAll(async () => {
+    const pod = podOf({ nodeSelector: { no: 'where' } })
+    expect((await thief.request('POST', `${within(lab)}/pods`, pod)).status).toBe(201)
+  })
+
+  test('of a lab, but for its stamps', async () => {
+    // API servers apply a new binding after a moment.
+    await eventually('the right', async () => (await change(own, stamp)).status === 200)
+    for (const [patch, words] of [
+      [{ spec: { activeDeadlineSeconds: 1 } }, 'what the pod runs'],
+      [{ metadata: { annotations: { 'iam.amazonaws.com/role': 'admin' } } }, 'no stamp'],
+      [{ metadata: { annotations: { [annotations.user]: 'eve' } } }, 'no stamp'],
+      [{ metadata: { annotations: { [stamps.keepUntil]: '<script>' } } }, 'no time'],
+      [{ metadata: { finalizers: ['thief.example/stay'] } }, 'finalizers'],
+    ] as const) {
+      const answer = await change(own, patch)
+      expect([answer.status, answer.body.message]).toEqual([403, expect.stringMatching(/ValidatingAdmissionPolicy/)])
+      if (answer.body.message.includes("'skylab'")) expect(answer.body.message).toContain(words)
+    }
+  })
+
+  test('of others, even by a stamp', async () => {
+    expectRefused(await change(`${within(victim)}/pods/theirs`, stamp), 'skylab', 'no op, or no installation')
+  })
+
+  test('of an installation that it does not own, even by a stamp', async () => {
+    const name = `${victim}-lab`
+    const theirs = { [labels.installation]: victim, [labels.op]: '7' }
+    const { metadata: home } = await admin.create({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name, labels: theirs },
+    })
+    await eventually('the ServiceAccount', () => admin.get('ServiceAccount', 'default', name))
+    const owner = { apiVersion: 'v1', kind: 'Namespace', name, uid: home.uid! }
+    await admin.create({
+      ...{ apiVersion: 'v1', kind: 'Pod', spec: { ...goodSpec, nodeSelector: { no: 'where' } } },
+      metadata: { name: 'nb-bob', namespace: name, labels: theirs, ownerReferences: [owner] },
+    })
+    expectRefused(await change(`${within(name)}/pods/nb-bob`, stamp), 'skylab', 'does not own')
+    await admin.delete('Namespace', name)
   })
 })
 
