@@ -65,6 +65,13 @@ describe('renderForm', () => {
     expect(text.match(/<div class="skylab-form">/g)).toHaveLength(1)
   })
 
+  it('says first why the last lab was stopped', () => {
+    const notice = 'Your last lab was stopped after 60 min without activity (rule gpu).'
+    expect(textOf(form({ notice }))).toMatch(/rule gpu\)\. Image/)
+    expect(form({ notice }).replace(`<p><bdi>${notice}</bdi></p>`, '')).toBe(form())
+    expect(form({ notice: hostile })).toContain(`<p><bdi>${escaped}</bdi></p>`)
+  })
+
   it('describes sizes in words', () => {
     expect(textOf(form())).toContain('Medium Up to 2 CPUs and 8 GiB of memory, at least 0.5 CPUs and 2 GiB.')
   })

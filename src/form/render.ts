@@ -24,6 +24,8 @@ export interface LabOffer {
   readonly sizes: readonly OfferedSize[]
   /** Name of the default size. */
   readonly defaultSize: string
+  /** Why the user's last lab was stopped. */
+  readonly notice?: string | undefined
 }
 
 /** For a user who cannot have a lab: the reason. */
@@ -66,7 +68,9 @@ function refusal({ refused }: Refusal): Markup {
 }
 
 function fields(offer: LabOffer): Markup {
-  return markup`${imageField(offer)}${sizeField(offer)}${optionField}<script>${raw(script)}</script>`
+  const { notice } = offer
+  const told = notice !== undefined && markup`<p>${words(notice)}</p>`
+  return markup`${told}${imageField(offer)}${sizeField(offer)}${optionField}<script>${raw(script)}</script>`
 }
 
 function imageField({ recommended, recommendedIsFast, fast, menu, incomplete }: LabOffer): Markup {

@@ -12,17 +12,26 @@ import type { Metrics } from './metrics.ts'
 import { withoutSecrets } from './without-secrets.ts'
 
 /** The action. Labels of a metric: a short list, which grows with the program. */
-export type AuditAction = 'lab.create' | 'lab.delete' | 'heal.record' | 'heal.counter' | 'sudo.grant' | 'sudo.end'
+export type AuditAction =
+  | 'lab.create'
+  | 'lab.delete'
+  | 'heal.record'
+  | 'heal.counter'
+  | 'sudo.grant'
+  | 'sudo.end'
+  | 'activity.push'
+  | 'activity.keep'
+  | 'activity.release'
 /** `accepted`: it will be done; `refused`: it will not; `succeeded`, `failed`: the final result. */
 export type AuditResult = 'accepted' | 'refused' | 'succeeded' | 'failed'
 
 /** The acting user or program. */
 export interface Actor {
   /**
-   * `anonymous`: a request without a known token; `controller`: this program, by its own rules; `operator`: a person
+   * `lab`: a program in the lab of this user; `anonymous`: a request without a known token; `controller`: this program, by its own rules; `operator`: a person
    * who runs a command of it; `unknown`: the operation was accepted by a release without an audit log.
    */
-  readonly kind: 'user' | 'administrator' | 'anonymous' | 'controller' | 'operator' | 'unknown'
+  readonly kind: 'user' | 'administrator' | 'lab' | 'anonymous' | 'controller' | 'operator' | 'unknown'
   readonly name?: string | undefined
   /** The scope that permitted the request. */
   readonly scope?: string | undefined
@@ -52,6 +61,8 @@ export interface AuditObject {
   readonly op?: number | undefined
   /** Id of a grant of sudo with an end. */
   readonly grant?: string | undefined
+  /** RFC 3339: until when a workload is kept. */
+  readonly until?: string | undefined
 }
 
 export interface AuditEvent {
@@ -153,6 +164,7 @@ function bounded(event: AuditEvent) {
       name: word(object.name),
       op: object.op,
       grant: word(object.grant),
+      until: word(object.until),
     },
     stated: word(stated),
     from: from && {

@@ -1,12 +1,13 @@
 /** Renders the reference of metrics: a table made from the registry that a replica serves. */
 import { Registry } from 'prom-client'
 import { createGauges, type GaugeSources } from './gauges.ts'
+import { createIdleMetrics } from './idle-metrics.ts'
 import { createMetrics } from './metrics.ts'
 import { createTenantGauges } from './tenant-gauges.ts'
 
 const head = `# Metrics
 
-<!-- Made by \`npm run docs\` of src/telemetry (metrics.ts, gauges.ts, tenant-gauges.ts): change those. -->
+<!-- Made by \`npm run docs\` of src/telemetry (metrics.ts, gauges.ts, tenant-gauges.ts, idle-metrics.ts): change those. -->
 
 Each replica serves these metrics in Prometheus' text format at \`/metrics\` on its monitoring port. Values of labels come from
 short lists, never from users. Node's own metrics of the process (\`process_*\`, \`nodejs_*\`) are there too.
@@ -26,6 +27,7 @@ export function metricsReference(): string {
     tenants: () => ({ conditions: {}, grants: 0, overdue: 0 }),
     policyActive: () => undefined,
   })
+  createIdleMetrics(registry, { kinds: [], census: async () => undefined })
   const rows = registry
     .getMetricsAsArray()
     .filter(({ name }) => name.startsWith('skylab_'))

@@ -1,0 +1,156 @@
+/** One check of one workload: read, look, decide; then a request to stop it, or the end of the check. */
+import type { Clock } from '../base/clock.ts'
+import type { Failpoint } from '../base/failpoint.ts'
+import type { Log } from '../base/log.ts'
+import { jittered } from '../base/loop.ts'
+import type { IdleConfig, IdleRule } from '../config/idle.ts'
+import type { ActivityStore } from '../store/activity.ts'
+import type { Taken } from '../store/idle.ts'
+import { decide } from './decide.ts'
+import type { Decision, Periods, Stop } from './decision.ts'
+import { msOf } from './ends.ts'
+import type { Look } from './evidence.ts'
+import { type LookOptions, lookAt } from './look.ts'
+import { ruleOf } from './rules.ts'
+import type { Stamper } from './stamper.ts'
+import { stampsAfter, timeOf, unreadable } from './stamps.ts'
+import { isoOf, noticeWords, stopWords } from './words.ts'
+import type { Known, StopResult, WorkloadFacts, WorkloadOwner } from './workload.ts'
+
+export interface CheckOptions {
+  readonly idle: IdleConfig
+  readonly store: Pick<ActivityStore, 'end'>
+  readonly stamper: Pick<Stamper, 'write'>
+  readonly clock: Clock
+  readonly log: Log
+  readonly failpoint: Failpoint
+  readonly probe?: LookOptions['probe']
+  /** Called after each request to stop. */
+  readonly onStop: (facts: WorkloadFacts, stop: Stop, result: StopResult) => void
+}
+
+/**
+ * `seen`, `denied`, `unreachable`: what the look showed. `absent`: the watches show no pod; `operating`: an operation runs;
+ * `blind`: the watches are silent; `late`: another replica has taken it since. These four wrote nothing.
+ */
+export type CheckResult = Look['kind'] | 'absent' | 'operating' | 'blind' | 'late'
+
+/** A stop is decided on a look that began no longer ago. */
+const freshLookMs = 2000
+/** After a stop that something prevented, it is looked at again. */
+const againMs = 5000
+/** The longest pause between checks of what does not answer. */
+export const slowestMs = 600_000
+
+/** A look, and the decision on it. */
+interface Seen {
+  readonly facts: WorkloadFacts
+  readonly known: Known
+  readonly rule: IdleRule | undefined
+  readonly decision: Decision
+  /** Monotonic. */
+  readonly beganMs: number
+  /** Redis' clock. */
+  readonly nowMs: number
+}
+
+export class Check {
+  readonly #options: CheckOptions
+
+  constructor(options: CheckOptions) {
+    this.#options = options
+  }
+
+  /** @throws {RetryLater} {KubeError} {Fenced}: the workload is taken by somebody after 20 s */
+  async run(owner: WorkloadOwner, taken: Taken, signal: AbortSignal): Promise<CheckResult> {
+    const { failpoint, clock } = this.#options
+    const name = `${owner.kind}:${taken.id}`
+    await failpoint('idle.taken', name)
+    const facts = owner.facts(taken.id)
+    if (!facts) return 'absent'
+    const known = await owner.read(facts)
+    if (!known) return 'operating'
+    const { idle } = this.#options
+    const rule = ruleOf(idle.rules, owner.kind, known.traits)
+    const beganMs = clock.monotonicMs()
+    const timeoutMs = msOf(idle.probeTimeoutSeconds)
+    const look = await lookAt({ ...this.#options, timeoutMs }, owner, facts, known, rule, signal)
+    if (!look) return 'blind'
+    await failpoint('idle.looked', name)
+    // Redis read its clock before its answer came: this is never later than its clock is now.
+    const nowMs = Math.floor(known.read.nowMs + clock.monotonicMs() - beganMs)
+    const decision = decide({
+      ...{ read: known.read, podUid: facts.podUid, startedMs: facts.startedMs, nowMs, rule, look },
+      wallMs: clock.wallMs(),
+      byHand: this.#byHand(facts),
+      periods: this.#periods(),
+    })
+    const seen = { facts, known, rule, decision, beganMs, nowMs }
+    const nextInMs = decision.stop ? await this.#stop(owner, taken, seen, decision.stop, signal) : decision.nextInMs
+    if (nextInMs === undefined) return look.kind
+    return (await this.#end(owner, taken, seen, nextInMs)) ? look.kind : 'late'
+  }
+
+  /** @returns milliseconds until the next check; undefined if its end is requested */
+  async #stop(
+    owner: WorkloadOwner,
+    { id, score }: Taken,
+    { facts, known, rule, decision, beganMs, nowMs }: Seen,
+    stop: Stop,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    const { idle, clock, failpoint, onStop } = this.#options
+    const { kind } = owner
+    const { activity, touches } = known.read
+    // Redis knows nothing of this incarnation that the script could compare.
+    if (!activity) return 1
+    await failpoint('idle.stopping', `${kind}:${id}`)
+    const elapsedMs = clock.monotonicMs() - beganMs
+    if (elapsedMs > freshLookMs) return againMs
+    const result = await known.stop(
+      {
+        ...{ kind, id, score, touches, why: stop.why, podUid: facts.podUid },
+        ...{ readLastMs: activity.lastMs, lastMs: decision.activity.lastMs },
+        timeoutMs: stop.afterMs,
+        warnMs: msOf(rule?.warnSeconds),
+        expectedMs: Math.floor(known.read.nowMs + elapsedMs),
+        stopsPerMinute: idle.stopsPerMinute,
+        words: stopWords(stop),
+        data: JSON.stringify({ rule: stop.rule, why: stop.why, at: isoOf(nowMs) }),
+      },
+      signal,
+    )
+    onStop(facts, stop, result)
+    if (result === 'requested') return undefined
+    return result === 'held' ? this.#periods().checkMs : againMs
+  }
+
+  async #end(owner: WorkloadOwner, { id, score }: Taken, seen: Seen, nextInMs: number): Promise<boolean> {
+    const { kind, stampPolicy: policy } = owner
+    const { facts, known, rule, decision, nowMs } = seen
+    const { activity, events, notice, state, eligibleMs = 0 } = decision
+    const { op, read } = known
+    const written = await this.#options.store.end({
+      ...{ kind, id, score, activity, events, touches: read.touches, nextInMs: Math.ceil(nextInMs) },
+      finding: { state, rule: rule?.name ?? '', eligibleMs },
+      ...(notice && op !== undefined && { lab: { op, words: [noticeWords(kind, notice)] } }),
+    })
+    if (!written) return false
+    const patch = stampsAfter({ policy, now: facts.stamps, activity, nowMs, noticed: notice !== undefined })
+    if (patch) this.#options.stamper.write(facts, patch)
+    return true
+  }
+
+  #byHand({ kind, id, stamps }: WorkloadFacts) {
+    const bad = unreadable(stamps)
+    if (bad.length > 0) this.#options.log.warn({ kind, id, annotations: bad }, 'annotations are no times by RFC 3339')
+    return { lastMs: timeOf(stamps.lastActivity), keepMs: timeOf(stamps.keepUntil) }
+  }
+
+  /** Later by up to a twentieth, so that workloads that began together do not stay in step. */
+  #periods(): Periods {
+    const { checkPeriodSeconds, restPeriodSeconds } = this.#options.idle
+    const spread = (seconds: number) => Math.ceil(jittered(msOf(seconds) * 1.025, 0.025))
+    return { checkMs: spread(checkPeriodSeconds), restMs: spread(restPeriodSeconds), slowestMs }
+  }
+}

@@ -1,0 +1,56 @@
+/** What a decision on a workload needs, and what it says. Types alone. */
+import type { IdleRule } from '../config/idle.ts'
+import type { Activity, ActivityEvent, ActivityRead, StopReason, WorkloadState } from '../store/idle.ts'
+import type { Look } from './evidence.ts'
+
+export interface Periods {
+  readonly checkMs: number
+  readonly restMs: number
+  readonly slowestMs: number
+}
+
+export interface DecideInput {
+  readonly read: ActivityRead
+  readonly podUid: string
+  /** By the cluster's clock, and by this replica's at the look. */
+  readonly startedMs: number | undefined
+  readonly wallMs: number
+  /** By Redis' clock at the answer of the look. */
+  readonly nowMs: number
+  /** undefined: it is never stopped, and was not asked. */
+  readonly rule: IdleRule | undefined
+  readonly look: Look
+  /** The annotations last-activity and keep-until, as a person may have written them. */
+  readonly byHand: { readonly lastMs: number | undefined; readonly keepMs: number | undefined }
+  readonly periods: Periods
+}
+
+export interface Stop {
+  readonly why: StopReason
+  /** How long it had lasted, by the rule. */
+  readonly afterMs: number
+  readonly rule: string
+}
+
+/** What its owner is told. */
+export interface Notice {
+  readonly event: 'warning' | 'kept'
+  readonly why: StopReason
+  /** When it may be stopped; of a warning. */
+  readonly eligibleMs: number
+  /** Its name; '' without one. */
+  readonly rule: string
+}
+
+export interface Decision {
+  readonly activity: Activity
+  readonly nextInMs: number
+  readonly events: readonly ActivityEvent[]
+  /** For the owner, in words of the kind. */
+  readonly notice: Notice | undefined
+  /** It is to be stopped now, on this look. */
+  readonly stop: Stop | undefined
+  readonly state: WorkloadState
+  /** When it may be stopped at the earliest if nothing happens; undefined: never. */
+  readonly eligibleMs: number | undefined
+}

@@ -1,0 +1,251 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { IdleEngine } from './engine.ts'
+import { busy, idleSince, startMs } from './testing/history.ts'
+import { IdleWorld } from './testing/world.ts'
+
+const config = {
+  enabled: true,
+  checkPeriodSeconds: 5,
+  restPeriodSeconds: 20,
+  probeTimeoutSeconds: 5,
+  rules: [{ name: 'short', idleTimeoutSeconds: 60, warnSeconds: 10 }],
+}
+
+/** Its kernels were last active when the world began. */
+const idle = (nowMs: number) => idleSince(nowMs - startMs)
+
+let engines: IdleEngine[] = []
+
+function start(world: IdleWorld, more: object = {}): IdleEngine {
+  const engine = world.engine({ ...config, ...more })
+  engine.start()
+  engines.push(engine)
+  return engine
+}
+
+afterEach(async () => {
+  await Promise.all(engines.map(engine => engine.stop()))
+  engines = []
+})
+
+const secondsOf = (atMs: number) => (atMs - startMs) / 1000
+
+describe('IdleEngine', () => {
+  it('stops the one that is idle after its time-out, with a warning, and none that is busy or silent', async () => {
+    const world = new IdleWorld()
+    world.add('idle', idle)
+    world.add('busy', () => busy)
+    world.add('hung', () => 'hang')
+    start(world)
+    await world.pass(120_000)
+    expect(world.stops.map(({ id, why }) => [id, why])).toEqual([['idle', 'idle']])
+    expect(world.stops[0]?.words).toBe('stopped after 60 s without activity (rule short)')
+    const [warning] = world.events
+    expect(world.events.map(({ event, id }) => [event, id])).toEqual([['warning', 'idle']])
+    // The first sight was within the first taking.
+    expect(secondsOf(warning!.atMs)).toBeGreaterThanOrEqual(50)
+    expect(secondsOf(world.stops[0]!.atMs)).toBeGreaterThan(60)
+    expect(secondsOf(world.stops[0]!.atMs)).toBeLessThan(62)
+  })
+
+  it('checks each once in a period, by whichever of two replicas takes it', async () => {
+    const world = new IdleWorld()
+    for (let count = 0; count < 20; count++) world.add(`w${count}`, () => busy)
+    start(world)
+    start(world)
+    await world.pass(60_000)
+    for (const id of world.pods.keys()) {
+      const times = world.asked.filter(asked => asked.id === id).map(({ atMs }) => atMs)
+      expect(times.length).toBeGreaterThanOrEqual(3)
+      const gaps = times.slice(1).map((atMs, index) => atMs - times[index]!)
+      expect(Math.min(...gaps)).toBeGreaterThanOrEqual(20_000)
+    }
+    expect(world.refused).toEqual([])
+  })
+
+  it('lets those that hang delay nobody else', async () => {
+    const world = new IdleWorld()
+    for (let count = 0; count < 50; count++) world.add(`hung${count}`, () => 'hang')
+    for (let count = 0; count < 10; count++) world.add(`w${count}`, () => busy)
+    start(world, { room: 20, slowRoom: 5, restPeriodSeconds: 5 })
+    await world.pass(30_000)
+    const askedBefore = world.asked.length
+    await world.pass(60_000)
+    expect(world.asked.slice(askedBefore).filter(({ id }) => id.startsWith('w')).length).toBeGreaterThanOrEqual(100)
+    expect(world.hanging).toBeLessThanOrEqual(5)
+  })
+
+  it('gives up its checks when it stops, and another replica follows after 20 s', async () => {
+    const world = new IdleWorld()
+    world.add('hung', () => 'hang')
+    const first = start(world)
+    await world.pass(1000)
+    expect(first.checking).toBe(1)
+    const stopping = first.stop()
+    await world.pass(100)
+    await stopping
+    expect([first.checking, world.ended.length, world.asked.length]).toEqual([0, 0, 1])
+    start(world)
+    await world.pass(18_000)
+    expect(world.asked).toHaveLength(1)
+    await world.pass(2_500)
+    expect(world.asked).toHaveLength(2)
+  })
+
+  it('writes nothing when its check was taken over meanwhile', async () => {
+    const world = new IdleWorld()
+    world.add('slow', idle)
+    let isHeld = true
+    world.failpoints.set('idle.looked', () => (isHeld ? world.clock.sleep(30_000) : undefined))
+    start(world)
+    await world.pass(1000)
+    isHeld = false
+    start(world)
+    await world.pass(40_000)
+    expect(world.refused.map(({ id }) => id)).toEqual(['slow'])
+    expect(world.ended.length).toBeGreaterThan(0)
+  })
+
+  it('goes on when Redis was away', async () => {
+    const world = new IdleWorld()
+    world.add('idle', idle)
+    start(world)
+    await world.pass(10_000)
+    world.redisIsAway = true
+    await world.pass(30_000)
+    world.redisIsAway = false
+    await world.pass(60_000)
+    expect(world.stops).toHaveLength(1)
+    expect(world.log.messages.filter(line => line.startsWith('error'))).toEqual([])
+  })
+})
+
+describe('IdleEngine and what may be asked', () => {
+  it('asks nothing while the watches are silent, and stops nobody', async () => {
+    const world = new IdleWorld()
+    world.add('idle', idle)
+    world.silence = 10_000
+    start(world)
+    await world.pass(120_000)
+    expect([world.asked.length, world.stops.length]).toEqual([0, 0])
+    world.silence = 0
+    await world.pass(1500)
+    expect(world.asked).toHaveLength(1)
+  })
+
+  it('sends no token to the address of a pod that was exchanged during its check', async () => {
+    const world = new IdleWorld()
+    const pod = world.add('idle', idle)
+    world.read = (read => async facts => {
+      const known = await read.call(world, facts)
+      pod.uid = 'another'
+      return known
+    })(world.read)
+    start(world)
+    await world.pass(5000)
+    expect(world.asked).toEqual([])
+  })
+
+  it('asks no pod that is not ready, and counts it as one that does not answer', async () => {
+    const world = new IdleWorld()
+    world.add('starting', idle).mayBeAsked = false
+    start(world)
+    await world.pass(5000)
+    expect(world.asked).toEqual([])
+    expect(world.ended.at(-1)?.activity).toMatchObject({ failures: 1 })
+    expect(world.ended.at(-1)?.finding).toMatchObject({ state: 'unknown' })
+  })
+
+  it('asks nobody without a rule, and nothing of those whose activity others report', async () => {
+    const world = new IdleWorld()
+    world.add('ada', idle)
+    world.add('grace', idle)
+    const rules = [
+      { name: 'bots', match: { users: ['grace'] }, sources: ['push'], idleTimeoutSeconds: 60, warnSeconds: 0 },
+    ]
+    start(world, { rules })
+    await world.pass(70_000)
+    expect(world.asked).toEqual([])
+    expect(world.stops.map(({ id }) => id)).toEqual(['grace'])
+  })
+})
+
+describe('IdleEngine and what prevents a stop', () => {
+  it('looks again when somebody came back before the script', async () => {
+    const world = new IdleWorld()
+    world.add('idle', idle)
+    let wanted = 0
+    world.beforeStop = ({ id }) => {
+      wanted += 1
+      if (wanted > 1) return undefined
+      // As a touch does it.
+      world.touches.set(id, 1)
+      world.known.set(id, { ...world.known.get(id)!, lastMs: world.nowMs, warnedMs: 0 })
+      return undefined
+    }
+    start(world)
+    await world.pass(100_000)
+    expect([wanted, world.stops.length]).toEqual([1, 0])
+    await world.pass(40_000)
+    expect(world.stops).toHaveLength(1)
+  })
+
+  it('tries again after a period when the fuse holds it', async () => {
+    const world = new IdleWorld()
+    world.add('idle', idle)
+    const tries: number[] = []
+    world.beforeStop = () => {
+      tries.push(world.nowMs)
+      return tries.length < 3 ? 'held' : undefined
+    }
+    start(world)
+    await world.pass(80_000)
+    expect(world.stops).toHaveLength(1)
+    for (const gap of [tries[1]! - tries[0]!, tries[2]! - tries[1]!]) expect(gap).toBeGreaterThanOrEqual(5000)
+  })
+
+  it('decides on no look that began more than 2 s ago', async () => {
+    const world = new IdleWorld()
+    world.add('idle', idle)
+    world.failpoints.set('idle.looked', () => world.clock.sleep(2001))
+    start(world)
+    await world.pass(100_000)
+    expect(world.stops).toEqual([])
+    world.failpoints.clear()
+    await world.pass(10_000)
+    expect(world.stops).toHaveLength(1)
+  })
+
+  it.each([3_600_000, -3_600_000])(
+    'lets all idle clocks begin anew when Redis’ clock is stepped by %i ms',
+    async byMs => {
+      const world = new IdleWorld()
+      world.add('idle', idle)
+      start(world)
+      await world.pass(40_000)
+      world.redisAheadMs = byMs
+      await world.pass(2000)
+      expect(world.floorMs).toBeGreaterThan(world.nowMs - 2500)
+      await world.pass(55_000)
+      expect(world.stops).toEqual([])
+    },
+  )
+})
+
+describe('IdleEngine and annotations', () => {
+  it('writes both at first sight and at a warning', async () => {
+    const world = new IdleWorld()
+    world.add('idle', idle)
+    start(world)
+    await world.pass(1000)
+    expect(world.stamped).toEqual([
+      {
+        id: 'idle',
+        patch: {
+          'notebooks.kubeflow.org/last-activity': '2026-11-24T10:00:00Z',
+          'notebooks.kubeflow.org/last_activity_check_timestamp': '2026-11-24T10:00:00Z',
+        },
+      },
+    ])
+  })
+})

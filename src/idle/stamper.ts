@@ -1,0 +1,99 @@
+/**
+ * Writes annotations in the background, a bounded number a second: what is over waits, and delays no check. Best effort: what
+ * fails is written anew at a later check.
+ */
+import { Buckets } from '../base/buckets.ts'
+import type { Clock } from '../base/clock.ts'
+import { RetryLater } from '../base/errors.ts'
+import { Loop, type Rest } from '../base/loop.ts'
+import { inOperatorsWords, isNotFound, KubeError } from '../kube/client.ts'
+import { Rarely, type RarelyOptions } from '../telemetry/rarely.ts'
+import type { StampPatch, WorkloadFacts, WorkloadKey, WorkloadOwner } from './workload.ts'
+
+export interface StamperOptions {
+  readonly owners: readonly Pick<WorkloadOwner, 'kind' | 'stamp'>[]
+  readonly perSecond: number
+  readonly clock: Clock
+  readonly log: RarelyOptions['log']
+}
+
+interface Waiting {
+  readonly facts: WorkloadFacts
+  readonly patch: StampPatch
+}
+
+/** Writes at once. */
+const together = 8
+const bucket = 'stamps'
+
+export class Stamper {
+  readonly #options: StamperOptions
+  readonly #buckets: Buckets
+  readonly #trouble: Rarely
+  readonly #loop: Loop
+  /** By workload: a newer patch has all that an older one has. */
+  readonly #waiting = new Map<WorkloadKey, Waiting>()
+
+  constructor(options: StamperOptions) {
+    const { clock, perSecond } = options
+    this.#options = options
+    this.#buckets = new Buckets({ perSecond, burst: Math.max(1, perSecond) }, clock)
+    const words = { trouble: 'annotations of workloads cannot be written', over: 'annotations are written again' }
+    this.#trouble = new Rarely({ ...options, ...words })
+    this.#loop = new Loop({ clock, round: signal => this.#round(signal), failed: () => ({ ms: 1000 }) })
+  }
+
+  /** The number of workloads whose annotations wait. */
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
+  start(): void {
+    this.#loop.start({ ms: Number.MAX_SAFE_INTEGER })
+  }
+
+  /** Drops what waits. */
+  async stop(): Promise<void> {
+    this.#waiting.clear()
+    await this.#loop.stop()
+  }
+
+  write(facts: WorkloadFacts, patch: StampPatch): void {
+    const key: WorkloadKey = `${facts.kind}:${facts.id}`
+    const before = this.#waiting.get(key)
+    // One for a former pod is lost.
+    const older = before?.facts.podUid === facts.podUid ? before.patch : {}
+    this.#waiting.set(key, { facts, patch: { ...older, ...patch } })
+    this.#loop.wake()
+  }
+
+  async #round(signal: AbortSignal): Promise<Rest> {
+    let waitMs = 0
+    const writes: Promise<void>[] = []
+    for (const [key, each] of this.#waiting) {
+      waitMs = writes.length < together ? this.#buckets.take(bucket) : 0
+      if (waitMs > 0 || writes.length === together) break
+      this.#waiting.delete(key)
+      writes.push(this.#write(each, signal))
+    }
+    await Promise.all(writes)
+    if (this.#waiting.size === 0) return { ms: Number.MAX_SAFE_INTEGER }
+    // A wake would end the wait for a place.
+    return { ms: 0, deafMs: waitMs }
+  }
+
+  async #write({ facts, patch }: Waiting, signal: AbortSignal): Promise<void> {
+    const owner = this.#options.owners.find(({ kind }) => kind === facts.kind)
+    try {
+      await owner?.stamp(facts, patch, signal)
+      this.#trouble.worked()
+    } catch (error) {
+      if (signal.aborted || (error instanceof KubeError && isAbout(error))) return
+      if (!(error instanceof RetryLater || error instanceof KubeError)) throw error
+      this.#trouble.failed(error instanceof KubeError ? inOperatorsWords(error) : error.message)
+    }
+  }
+}
+
+/** It is gone, or another one by now. */
+const isAbout = (error: KubeError): boolean => isNotFound(error) || error.status === 409

@@ -1,0 +1,77 @@
+/** Metrics of the idle engine, which a process has only where it stops what nobody uses. */
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import { callBuckets } from './buckets.ts'
+
+export interface IdleGaugeSources {
+  /** Kinds of workloads that this process checks. */
+  readonly kinds: readonly string[]
+  /** Workloads of a kind by what their last check found; undefined if Redis does not answer. */
+  census(kind: string): Promise<Readonly<Record<string, number>> | undefined>
+}
+
+export type IdleMetrics = ReturnType<typeof createIdleMetrics>
+
+/** In seconds, up to the time after which another replica follows. */
+const latenessBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 60, 300]
+
+const kindOf = 'kind (lab, notebook, statefulset)'
+
+export function createIdleMetrics(registry: Registry, { kinds, census }: IdleGaugeSources) {
+  const registers = [registry]
+  new Gauge({
+    name: 'skylab_idle_workloads',
+    help: `Workloads that are checked, by ${kindOf} and state at their last check (active, idle, warned, unknown); every replica reports the same values`,
+    labelNames: ['kind', 'state'] as const,
+    registers,
+    async collect() {
+      this.reset()
+      for (const kind of kinds) {
+        const counts = (await census(kind).catch(() => undefined)) ?? {}
+        for (const [state, count] of Object.entries(counts)) this.set({ kind, state }, count)
+      }
+    },
+  })
+  return {
+    checks: new Counter({
+      name: 'skylab_idle_checks_total',
+      help: `Checks by this replica, by ${kindOf} and result (seen; denied: 401 or 403; unreachable; absent: no pod; operating: an operation runs; blind: the watch was silent; late: another replica followed; failed: Redis or Kubernetes gave no answer)`,
+      labelNames: ['kind', 'result'] as const,
+      registers,
+    }),
+    checkDuration: new Histogram({
+      name: 'skylab_idle_check_duration_seconds',
+      help: `Checks from their taking to their end, by ${kindOf}`,
+      labelNames: ['kind'] as const,
+      buckets: [...callBuckets, 15, 20],
+      registers,
+    }),
+    checkLateness: new Histogram({
+      name: 'skylab_idle_check_lateness_seconds',
+      help: `How long after it was due a check began, by ${kindOf}`,
+      labelNames: ['kind'] as const,
+      buckets: latenessBuckets,
+      registers,
+    }),
+    stops: new Counter({
+      name: 'skylab_idle_stops_total',
+      help: `Stops that this replica wanted, by ${kindOf}, reason (idle, age, unreachable) and result (requested; changed: somebody came back, or it is another one by now; held: by the fuse; clock: that of Redis was stepped)`,
+      labelNames: ['kind', 'reason', 'result'] as const,
+      registers,
+    }),
+    holds: new Counter({
+      name: 'skylab_idle_holds_total',
+      help: 'What kept this replica from stopping workloads, by cause (fuse: too many stops within a minute, or too many workloads that do not answer; clock: Redis’ clock was stepped; watch: the watches are silent)',
+      labelNames: ['cause'] as const,
+      registers,
+    }),
+  }
+}
+
+/** A series that begins with its first event hides this event from `increase`. */
+export function beginIdleAtZero({ checks, stops, holds }: IdleMetrics, kinds: readonly string[]): void {
+  for (const kind of kinds) {
+    for (const result of ['seen', 'denied', 'unreachable']) checks.inc({ kind, result }, 0)
+    for (const reason of ['idle', 'age', 'unreachable']) stops.inc({ kind, reason, result: 'requested' }, 0)
+  }
+  for (const cause of ['fuse', 'clock', 'watch']) holds.inc({ cause }, 0)
+}
