@@ -1,10 +1,10 @@
 /** The API as a value: tests call it without a port, `server.ts` serves it on one. */
 import { OpenAPIHono } from '@hono/zod-openapi'
-import { type Admission, admission } from './bounds/admit.ts'
-import { boundRequests } from './bounds/in-flight.ts'
+import { admission } from './bounds/admit.ts'
 import { limitDocuments } from './bounds/rates.ts'
-import { addDocumentRoute } from './document/document.ts'
+import { addDocumentRoute, labsWords } from './document/document.ts'
 import { addDocsPage } from './document/page.ts'
+import type { Feature, Mount } from './feature.ts'
 import { addFormRoute } from './form/handlers.ts'
 import { addImageRoutes } from './images/handlers.ts'
 import { addLabRoutes } from './labs/handlers.ts'
@@ -14,16 +14,14 @@ import { notFound, onError, onInvalid } from './request/errors.ts'
 import { checkedPath, refuseBadHead } from './request/head.ts'
 import { requestLog } from './request/request-log.ts'
 import { requestOrigin } from './request/request-origin.ts'
-
-/** Adds the routes of one feature. */
-type Mount = (app: OpenAPIHono<ApiEnv>, parts: ApiParts, admit: Admission) => void
+import { EventStreams } from './sse/streams.ts'
 
 /** The features, in the order of the document. */
 const features: readonly Mount[] = [addLabRoutes, addImageRoutes, addFormRoute]
 
-/** Makes the API: the routes of SQR-066 under the configured prefix, and the document of all routes. */
-export function createApi(parts: ApiParts): OpenAPIHono<ApiEnv> {
-  const { limits, prefix } = parts.config.api
+/** Makes the API: the routes of SQR-066 under the configured prefix, those of further features, and the document of all. */
+export function createApi(parts: ApiParts, more: readonly Feature[] = []): OpenAPIHono<ApiEnv> {
+  const { prefix } = parts.config.api
   const app = new OpenAPIHono<ApiEnv>({ defaultHook: onInvalid, getPath: checkedPath })
   app.onError(onError)
   app.notFound(notFound)
@@ -31,11 +29,13 @@ export function createApi(parts: ApiParts): OpenAPIHono<ApiEnv> {
   app.use(requestLog(parts))
   app.use(auditChanges(parts))
   app.use(refuseBadHead)
-  app.use(`${prefix}/*`, boundRequests(limits.maxRequests))
   const admit = admission(parts)
-  for (const mount of features) mount(app, parts, admit)
+  app.use(`${prefix}/*`, admit.bounded)
+  const streams = new EventStreams(parts)
+  for (const mount of [...features, ...more.map(({ mount }) => mount)]) mount(app, parts, admit, streams)
   const documents = limitDocuments({ ...parts, rates: parts.config.api.rates })
-  addDocumentRoute(app, parts, documents)
+  const tags = [...labsWords.tags, ...more.flatMap(feature => feature.tags)]
+  addDocumentRoute(app, parts, documents, { ...labsWords, tags })
   addDocsPage(app, parts, documents)
   return app
 }

@@ -8,7 +8,7 @@ import { TestAuthority } from '../../test/kit/tls/authority.ts'
 import type { Scope } from '../base/domain.ts'
 import { Ingress, type IngressSecrets, secretHeader } from './ingress.ts'
 
-const names = { user: ['ingress-user.skylab'], admin: ['ingress-admin.skylab'] }
+const names = { user: ['ingress-user.skylab'], admin: ['ingress-admin.skylab'], lab: ['ingress-lab.skylab'] }
 const user: Scope = 'exec:notebook'
 const admin: Scope = 'admin:jupyterlab'
 
@@ -22,6 +22,7 @@ beforeAll(() => {
   }
   issue('user', 'any', 'DNS:ingress-user.skylab')
   issue('admin', 'any', 'DNS:ingress-admin.skylab')
+  issue('lab', 'any', 'DNS:ingress-lab.skylab')
   issue('by subject', 'ingress-admin.skylab')
   issue('other', 'ingress-admin.skylab', 'DNS:other.skylab')
   issue('wildcard', 'any', 'DNS:*.skylab')
@@ -29,10 +30,12 @@ beforeAll(() => {
 }, 60_000)
 afterAll(() => rmSync(folder, { recursive: true }))
 
-const none: IngressSecrets = { user: [], admin: [] }
-const both: IngressSecrets = { user: ['the-secret-of-users'], admin: ['the-secret-of-administrators'] }
+const none: IngressSecrets = { user: [], admin: [], lab: [] }
+const both: IngressSecrets = {
+  ...{ user: ['the-secret-of-users'], admin: ['the-secret-of-administrators'], lab: [] },
+}
 
-function statusOf(scope: Scope, name: string | undefined, secrets = none, secret = ''): number {
+function statusOf(scope: Scope | 'lab', name: string | undefined, secrets = none, secret = ''): number {
   const headers = new Headers(secret ? { [secretHeader]: secret } : {})
   try {
     new Ingress({ secrets, names }).requireIngress(headers, scope, () => (name ? shown[name] : undefined))
@@ -44,16 +47,20 @@ function statusOf(scope: Scope, name: string | undefined, secrets = none, secret
 
 describe('Ingress with certificates', () => {
   test.each([
-    ['user', 200, 403],
-    ['admin', 403, 200],
-    ['by subject', 403, 200],
-    ['other', 401, 401],
-    ['wildcard', 401, 401],
-    ['both', 403, 403],
-    [undefined, 401, 401],
-  ])('%s is answered %i on routes of users, and %i on those of administrators', (name, ofUsers, ofAdmins) => {
-    expect([statusOf(user, name), statusOf(admin, name)]).toEqual([ofUsers, ofAdmins])
-  })
+    ['user', 200, 403, 403],
+    ['admin', 403, 200, 403],
+    ['lab', 403, 403, 200],
+    ['by subject', 403, 200, 403],
+    ['other', 401, 401, 401],
+    ['wildcard', 401, 401, 401],
+    ['both', 403, 403, 403],
+    [undefined, 401, 401, 401],
+  ])(
+    '%s is answered %i on routes of users, %i on those of administrators, %i on those of labs',
+    (name, ...statuses) => {
+      expect([user, admin, 'lab' as const].map(scope => statusOf(scope, name))).toEqual(statuses)
+    },
+  )
 
   test('uses only the certificate when the request has the secret of the other ingress too', () => {
     expect(statusOf(admin, 'user', both, 'the-secret-of-administrators')).toBe(403)

@@ -8,6 +8,7 @@ import { createGafaelfawrIdentity } from './gafaelfawr.ts'
 const secrets = {
   user: ['the-ingress-is-known-by-this', 'and-soon-it-will-be-by-this'],
   admin: ['administrators-come-with-this', 'and-soon-they-will-with-this'],
+  lab: ['labs-come-with-this'],
 }
 const ada = {
   username: 'ada',
@@ -41,7 +42,8 @@ function provider(change: object = {}) {
   const identity = createGafaelfawrIdentity(config, secrets, parts)
   const identify = (more: Record<string, string | null> = {}, scope: Scope = 'exec:notebook') =>
     identity.identify(headersWith(more, scope), scope)
-  return { identify, ...parts }
+  const requireLab = async (more: Record<string, string>) => identity.requireLab!(new Headers(more))
+  return { identify, requireLab, ...parts }
 }
 
 /** Ada's headers as an ingress sends them, with some replaced or removed. */
@@ -192,6 +194,22 @@ describe('createGafaelfawrIdentity with a secret', () => {
       }
     }
     expect(server.asked).toEqual(own === 'exec:notebook' ? ['token-of-ada'] : [])
+  })
+
+  it('of the ingress of labs opens no route of a scope', async () => {
+    const header = { 'X-Skylab-Ingress-Secret': secrets.lab[0]! }
+    for (const scope of both) {
+      expect(await refusalOf(provider().identify(header, scope))).toMatchObject({ status: 403 })
+    }
+    await provider().requireLab(header)
+  })
+
+  it('of another ingress, or none, opens no route of labs', async () => {
+    for (const [user] of [secrets.user, secrets.admin]) {
+      const refused = provider().requireLab({ 'X-Skylab-Ingress-Secret': user! })
+      expect(await refusalOf(refused)).toMatchObject({ status: 403, detail: [{ type: 'scope_missing' }] })
+    }
+    expect(await refusalOf(provider().requireLab({}))).toMatchObject({ status: 401 })
   })
 })
 

@@ -24,8 +24,9 @@ export function createGafaelfawrIdentity(
   secrets: IngressSecrets,
   parts: UserInfoParts,
 ): IdentityProvider {
-  const { trustWithoutSecret, userCertificateNames: user, adminCertificateNames: admin } = config
-  const ingress = new Ingress(trustWithoutSecret ? 'anyone' : { secrets, names: { user, admin } })
+  const { userCertificateNames: user, adminCertificateNames: admin, labCertificateNames: lab } = config
+  const names = { user, admin, lab }
+  const ingress = new Ingress(config.trustWithoutSecret ? 'anyone' : { secrets, names })
   const users = new UserInfoClient(config, parts)
 
   return {
@@ -43,6 +44,7 @@ export function createGafaelfawrIdentity(
       }
       return { ...info, token, scopes }
     },
+    requireLab: (headers, certificateOf) => ingress.requireIngress(headers, 'lab', certificateOf),
     requireIntent: headers => requireNoPage(headers, config.pageOrigins),
     scopesOf: ({ token, username }) => users.scopesOf(token, username),
   }

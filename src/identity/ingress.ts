@@ -21,7 +21,12 @@ export function isIngressSecret(text: string): boolean {
 export interface ByIngress {
   readonly user: readonly string[]
   readonly admin: readonly string[]
+  /** The ingress of the routes that labs themselves use. It admits everybody, so it vouches for nobody. */
+  readonly lab: readonly string[]
 }
+
+/** What an ingress vouches for: a scope of the caller, or only that the request came through the ingress of labs. */
+type Vouched = Scope | 'lab'
 
 /** The secrets by which each ingress is known. */
 export type IngressSecrets = ByIngress
@@ -35,13 +40,13 @@ export interface IngressProofs {
 
 /** A secret's hash, and the only scope that its ingress vouches for. */
 interface Known {
-  readonly scope: Scope
+  readonly scope: Vouched
   readonly hash: Buffer
 }
 
 /** A name in a certificate, and the only scope that its ingress vouches for. */
 interface KnownName {
-  readonly scope: Scope
+  readonly scope: Vouched
   readonly name: string
 }
 
@@ -62,23 +67,24 @@ export class Ingress {
   }
 
   /**
-   * @param scope the scope that the route demands
+   * @param scope the scope that the route demands; `lab` on routes that labs use
    * @throws {ApiError} 401 unless an ingress sent this request; 403 if that ingress does not vouch for the scope
    */
-  requireIngress(headers: Headers, scope: Scope, certificateOf?: CertificateOf): void {
+  requireIngress(headers: Headers, scope: Vouched, certificateOf?: CertificateOf): void {
     if (this.#trustsAnyone) return
     const byCertificate = this.#scopesByCertificate(certificateOf)
     // An ingress with a certificate may forward headers of a client, so a secret in them adds nothing.
     const vouched = byCertificate.length > 0 ? byCertificate : this.#scopesBySecret(headers)
     if (vouched.length === 0) throw notKnown('the request did not come through the ingress', secretHeader)
     if (vouched.every(each => each === scope)) return
-    const msg = `the ingress that sent this request does not vouch for the scope ${scope}`
+    const what = scope === 'lab' ? 'is not that of labs' : `does not vouch for the scope ${scope}`
+    const msg = `the ingress that sent this request ${what}`
     const loc = byCertificate.length > 0 ? {} : { loc: ['header', secretHeader] }
     throw new ApiError(403, { msg, type: 'scope_missing', ...loc })
   }
 
   /** A certificate with names of both ingresses has both scopes, and no route accepts it. */
-  #scopesByCertificate(certificateOf: CertificateOf | undefined): readonly Scope[] {
+  #scopesByCertificate(certificateOf: CertificateOf | undefined): readonly Vouched[] {
     const certificate = this.#names.length > 0 ? certificateOf?.() : undefined
     if (certificate === undefined) return []
     // The subject counts only if the certificate has no alternative names.
@@ -86,7 +92,7 @@ export class Ingress {
     return this.#names.filter(({ name }) => certificate.checkHost(name, options) !== undefined).map(each => each.scope)
   }
 
-  #scopesBySecret(headers: Headers): readonly Scope[] {
+  #scopesBySecret(headers: Headers): readonly Vouched[] {
     const presented = this.#hash(headers.get(secretHeader) ?? '')
     // All are compared, by hashes under a key of this process, so that the time reveals nothing.
     return this.#known.filter(({ hash }) => timingSafeEqual(hash, presented)).map(each => each.scope)
@@ -97,12 +103,13 @@ export class Ingress {
   }
 }
 
-const nothing: ByIngress = { user: [], admin: [] }
+const nothing: ByIngress = { user: [], admin: [], lab: [] }
 
-function withScopes({ user, admin }: ByIngress): { readonly scope: Scope; readonly value: string }[] {
+function withScopes({ user, admin, lab }: ByIngress): { readonly scope: Vouched; readonly value: string }[] {
   return [
     ...user.map(value => ({ scope: 'exec:notebook' as const, value })),
     ...admin.map(value => ({ scope: 'admin:jupyterlab' as const, value })),
+    ...lab.map(value => ({ scope: 'lab' as const, value })),
   ]
 }
 

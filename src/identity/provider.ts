@@ -25,6 +25,12 @@ export interface IdentityProvider {
   requireIntent?(headers: Headers): void
 
   /**
+   * Called before the token of a lab is looked at, on the routes that labs themselves use.
+   * @throws {ApiError} 401, 403 if the request did not come through the ingress of these routes, where there is one
+   */
+  requireLab?(headers: Headers, certificateOf?: CertificateOf): void
+
+  /**
    * All scopes of a caller's token, if the identity has fewer. Called before a lab gets the token.
    * @throws {ApiError} 401, 403, 429, 503 as `identify`
    */

@@ -32,7 +32,7 @@ function behindGafaelfawr(more: object = {}) {
     config,
     identity: createGafaelfawrIdentity(
       config.identity.gafaelfawr!,
-      { user: [secret], admin: [adminSecret] },
+      { user: [secret], admin: [adminSecret], lab: [] },
       testParts(),
     ),
   })

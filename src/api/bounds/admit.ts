@@ -1,15 +1,17 @@
 /** Authorizes callers (docs/identity.md). */
+import type { Context, Next } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import type { Identity, Scope } from '../../base/domain.ts'
 import { ApiError } from '../../base/errors.ts'
 import { SlotsByKey } from '../../base/slots.ts'
 import { checkUsername } from '../../base/usernames.ts'
-import type { IdentityProvider } from '../../identity/provider.ts'
+import { bearerToken, type IdentityProvider, unauthorized } from '../../identity/provider.ts'
 import { within } from '../../telemetry/tracing.ts'
 import { clientCertificateOf } from '../../tls/server.ts'
 import type { ApiEnv, CommonParts } from '../request/env.ts'
+import { readJson } from './body.ts'
 import { PerUserLimit } from './held.ts'
-import { onceSent } from './in-flight.ts'
+import { boundRequests, onceSent } from './in-flight.ts'
 import { Rates, type UserRate } from './rates.ts'
 
 /** Routes of users are open only to the user in the path; those of administrators accept any user. */
@@ -29,25 +31,42 @@ export interface AdmitParts {
 
 type AdmissionParts = Pick<CommonParts, 'config' | 'identity' | 'clock' | 'metrics'>
 
-/** The middleware of all routes that identify the caller; limits count a user's requests to all of them. */
+/** Whether a token is that of the present lab of a user. @throws {RetryLater} when Redis does not answer */
+export type VerifyLab = (username: string, token: string) => Promise<boolean>
+
+/** The middleware of all routes: limits count a user's requests, streams and bodies of all of them together. */
 export type Admission = ReturnType<typeof admission>
 
 export function admission({ config, identity, clock, metrics }: AdmissionParts) {
-  const { maxRequestsPerUser, maxTurnsPerUser, maxUsernameBytes } = config.api.limits
+  const { limits } = config.api
+  const { maxRequestsPerUser, maxTurnsPerUser, maxUsernameBytes } = limits
   const rates = new Rates({ rates: config.api.rates, clock, metrics })
   const requests = new PerUserLimit(maxRequestsPerUser, 'requests')
   const parts = { identity, rates, requests, turns: new SlotsByKey(maxTurnsPerUser), maxUsernameBytes }
-  return { asUser: admit('user', parts), asAdmin: admit('admin', parts), rates }
+  return {
+    asUser: admit('user', parts),
+    asAdmin: admit('admin', parts),
+    /** For routes that a lab itself uses. */
+    asLab: (verify: VerifyLab) => admitLab(verify, parts),
+    /** Charges a POST that is a change, after its admission, which counts it as a read. */
+    asChange: createMiddleware<ApiEnv>(function asChange(c, next) {
+      rates.take('change', c.get('caller'))
+      return next()
+    }),
+    /** Comes before all others. */
+    bounded: boundRequests(limits.maxRequests),
+    body: readJson(limits, metrics),
+    rates,
+  }
 }
 
 /** Middleware for the routes of an audience: 401, 403, 422 for a bad user name, 429; then sets `caller`. */
-export function admit(audience: Audience, { identity, requests, rates, turns, maxUsernameBytes }: AdmitParts) {
+export function admit(audience: Audience, parts: AdmitParts) {
+  const { identity, rates, maxUsernameBytes } = parts
   return createMiddleware<ApiEnv>(async function admit(c, next) {
-    const ask = () =>
-      identity.identify(c.req.raw.headers, scopes[audience], () => clientCertificateOf(c.env?.incoming?.socket))
+    const ask = () => identity.identify(c.req.raw.headers, scopes[audience], () => certificateOf(c))
     const caller = await within(c.get('origin').span, 'identify', {}, ask)
-    const origin = c.get('audit')?.identified(caller)
-    if (origin) c.set('origin', origin)
+    noteCaller(c, caller)
     // Before any refusal, since refused requests cost as much.
     rates.take(kindOf(c.req.method), caller)
     if (!isRead(c.req.method)) identity.requireIntent?.(c.req.raw.headers)
@@ -55,14 +74,47 @@ export function admit(audience: Audience, { identity, requests, rates, turns, ma
     const username = c.req.param('username')
     if (audience === 'user' && username !== undefined) requireSelf(caller, username)
     checkName(username, caller, maxUsernameBytes)
-    const leave = requests.enter(caller.username)
-    try {
-      c.set('caller', caller)
-      await (rates.isPrivileged(caller) ? next() : turns.run(caller.username, next))
-    } finally {
-      onceSent(c, leave)
-    }
+    await inTurn(c, next, caller, parts)
   })
+}
+
+/**
+ * Middleware for routes with the user of a lab in their path, whose token is that of the lab: 401, 403 behind another ingress, 422
+ * for a bad user name, 429; then sets `caller`, who has no scope. No cookie counts here, so a page in a browser can do nothing.
+ */
+function admitLab(verify: VerifyLab, parts: AdmitParts) {
+  const { identity, rates, maxUsernameBytes } = parts
+  return createMiddleware<ApiEnv>(async function admitLab(c, next) {
+    identity.requireLab?.(c.req.raw.headers, () => certificateOf(c))
+    const token = bearerToken(c.req.raw.headers)
+    if (token === undefined) throw unauthorized()
+    const username = c.req.param('username') ?? ''
+    checkUsername(username, maxUsernameBytes)
+    if (!(await verify(username, token))) throw unauthorized()
+    const caller: Identity = { username, token: '', scopes: [], groups: [] }
+    noteCaller(c, caller)
+    rates.take(kindOf(c.req.method), caller)
+    await inTurn(c, next, caller, parts)
+  })
+}
+
+const certificateOf = (c: Context<ApiEnv>) => clientCertificateOf(c.env?.incoming?.socket)
+
+/** The operation and the line of the audit log that the request begins name the caller. */
+function noteCaller(c: Context<ApiEnv>, caller: Identity): void {
+  const origin = c.get('audit')?.identified(caller)
+  if (origin) c.set('origin', origin)
+}
+
+async function inTurn(c: Context<ApiEnv>, next: Next, caller: Identity, parts: AdmitParts): Promise<void> {
+  const { requests, rates, turns } = parts
+  const leave = requests.enter(caller.username)
+  try {
+    c.set('caller', caller)
+    await (rates.isPrivileged(caller) ? next() : turns.run(caller.username, next))
+  } finally {
+    onceSent(c, leave)
+  }
 }
 
 const isRead = (method: string) => method === 'GET' || method === 'HEAD'

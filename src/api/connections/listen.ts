@@ -60,5 +60,6 @@ export async function listenApi(
  */
 function knowsCertificates({ identity: { provider, gafaelfawr } }: CommonParts['config']): boolean {
   if (provider !== 'gafaelfawr' || gafaelfawr === undefined) return false
-  return gafaelfawr.userCertificateNames.length + gafaelfawr.adminCertificateNames.length > 0
+  const { userCertificateNames, adminCertificateNames, labCertificateNames } = gafaelfawr
+  return userCertificateNames.length + adminCertificateNames.length + labCertificateNames.length > 0
 }

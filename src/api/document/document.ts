@@ -19,7 +19,7 @@ export function addDocumentRoute(
   app: OpenAPIHono<ApiEnv>,
   { config }: Pick<CommonParts, 'config'>,
   byRate: DocumentRate,
-  words: DocumentWords = ofLabs,
+  words: DocumentWords = labsWords,
 ): void {
   const path = `${config.api.prefix}/openapi.json`
   addSecuritySchemes(app, config.identity)
@@ -33,7 +33,7 @@ export function addDocumentRoute(
 }
 
 /** The OpenAPI 3.1 document of all routes that an app has. */
-export function apiDocument(app: OpenAPIHono<ApiEnv>, { title, description, tags }: DocumentWords = ofLabs) {
+export function apiDocument(app: OpenAPIHono<ApiEnv>, { title, description, tags }: DocumentWords = labsWords) {
   const document = app.getOpenAPI31Document({
     openapi: '3.1.0',
     info: { title, version: packageJson.version, description },
@@ -119,7 +119,7 @@ ${commonWords}
 - **A create is answered 303, and clients should not follow it**: see \`createLab\`.
 - An event stream is read with a library for server-sent events, not with a generated client: see \`followEvents\`.`
 
-const ofLabs: DocumentWords = {
+export const labsWords: DocumentWords = {
   ...{ title: 'Skylab', description },
   tags: [
     { name: 'labs', description: 'The lab controller of SQR-066' },

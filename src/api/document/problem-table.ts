@@ -170,6 +170,40 @@ export const problemTable = {
     example: { msg: 'nothing is granted now: the admission policies of tenants are not at work', type: 'unavailable' },
     headers: { 'Retry-After': retryAfterHeader },
   },
+  otherIngress: {
+    status: 403,
+    when: 'behind Gafaelfawr, the request came through another ingress than that of labs',
+    example: {
+      msg: 'the ingress that sent this request is not that of labs',
+      type: 'scope_missing',
+      loc: ['header', 'x-skylab-ingress-secret'],
+    },
+  },
+  keepAliveOff: {
+    status: 403,
+    when: 'the rule of the workload grants no keep-alive, or no rule ever stops it',
+    example: { msg: 'its rule grants no keep-alive', type: 'keep_alive_off' },
+  },
+  noWorkload: {
+    status: 404,
+    when: 'nothing of this name runs that the caller may see',
+    example: { msg: 'nothing of this name runs', type: 'unknown_workload' },
+  },
+  isStopping: {
+    status: 409,
+    when: 'it is being stopped; nothing calls that off',
+    example: { msg: 'it is being stopped', type: 'stopping' },
+  },
+  badWorkloadName: {
+    status: 422,
+    when: 'the name in the path cannot be the name of a workload of this kind',
+    example: { msg: 'is not the name of a namespace', type: 'invalid', loc: ['path', 'namespace'] },
+  },
+  badSeconds: {
+    status: 422,
+    when: 'the time is not a whole number of seconds from 1 to 31,536,000',
+    example: { msg: 'Too small: expected number to be >=1', type: 'invalid', loc: body('seconds') },
+  },
   noSuchRoute: { status: 404, when: 'no route has this path', example: { msg: 'no such route', type: 'not_found' } },
   noLab: {
     status: 404,

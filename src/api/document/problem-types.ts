@@ -5,6 +5,7 @@ export const problemTypes = [
   'forbidden',
   'internal',
   'invalid',
+  'keep_alive_off',
   'lab_exists',
   'lab_terminating',
   'malformed',
@@ -18,6 +19,7 @@ export const problemTypes = [
   'not_json',
   'other_user',
   'scope_missing',
+  'stopping',
   'sudo_off',
   'token_too_strong',
   'too_deep',
@@ -30,6 +32,7 @@ export const problemTypes = [
   'unknown_key',
   'unknown_tenant',
   'unknown_user',
+  'unknown_workload',
 ] as const
 
 export type ProblemType = (typeof problemTypes)[number]

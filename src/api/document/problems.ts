@@ -44,6 +44,13 @@ export const forUsers = [...admitted, 'noUserScope', 'otherUser', 'badName'] as 
 /** Errors of routes of tenants. */
 export const forTenants = [...forCaller, 'noBearer'] as const satisfies ProblemName[]
 export const forTenant = [...forTenants, 'badTenantName', 'noTenant'] as const satisfies ProblemName[]
+/** Errors of routes of workloads that are no labs, and of routes that a lab itself uses. */
+export const forWorkload = [...forCaller, 'badWorkloadName'] as const satisfies ProblemName[]
+export const forAdminsOfWorkload = [...forAdmins, 'badWorkloadName'] as const satisfies ProblemName[]
+export const forLab = [
+  ...[...underPrefix, 'unauthorized', 'otherIngress', 'badName'],
+  ...['tooMany', 'tooOften', 'unavailable'],
+] as const satisfies ProblemName[]
 /** Errors of routes that need no token. */
 export const forAll = [...underPrefix, 'tooOftenByAll'] as const satisfies ProblemName[]
 

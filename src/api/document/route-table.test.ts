@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
+import { activityDocument } from '../../../test/kit/api/activity-api.ts'
 import { apiParts, prefix } from '../../../test/kit/api/scripted-api.ts'
 import { createApi } from '../app.ts'
 import { apiDocument } from './document.ts'
@@ -64,14 +65,19 @@ const names: Readonly<Record<string, string>> = {
   'skylab-user': 'users',
   'skylab-admin': 'administrators',
   'skylab-docs': 'docs',
+  'skylab-activity-user': 'users',
+  'skylab-activity-admin': 'administrators',
+  'skylab-activity-lab': 'labs',
 }
-const ofOverlay: Rule[] = parseAllDocuments(read('k8s/overlays/gafaelfawr/ingresses.yaml')).flatMap(document => {
-  const { metadata, template } = document.toJS()
-  return template.spec.rules[0].http.paths.map(({ path, pathType }: { path: string; pathType: string }) => ({
-    expression: new RegExp(`^${path}${pathType === 'Exact' ? '$' : ''}`),
-    ...{ length: path.length, ingress: names[metadata.name]! },
-  }))
-})
+const rulesIn = (file: string): Rule[] =>
+  parseAllDocuments(read(`k8s/overlays/gafaelfawr/${file}`)).flatMap(document => {
+    const { metadata, template } = document.toJS()
+    return template.spec.rules[0].http.paths.map(({ path, pathType }: { path: string; pathType: string }) => ({
+      expression: new RegExp(`^${path}${pathType === 'Exact' ? '$' : ''}`),
+      ...{ length: path.length, ingress: names[metadata.name]! },
+    }))
+  })
+const ofOverlay = rulesIn('ingresses.yaml')
 
 describe.each(table)('$route', ({ route, ingress }) => {
   it.each([
@@ -85,4 +91,42 @@ describe.each(table)('$route', ({ route, ingress }) => {
 it('the ingresses of the page match no other path', () => {
   const others = ['/', '/labs/ada/other', '/labs/ada/create/more', '/metrics', '/images/more', '/lab-form', '/docs/a/b']
   expect(others.filter(path => chosen(ofPage, path) !== undefined)).toEqual([])
+})
+
+describe('the routes of activity', () => {
+  const root = '/activity/'
+  const shortened = (path: string) =>
+    path
+      .replace(/\/(lab|app|notebook|statefulset)((\/\{\w+\})+)/, (_, __, names) => (names ? '/<workload>' : ''))
+      .replace(/^admin\/v1\/(lab|app|notebook|statefulset)$/, 'admin/v1/<kind>')
+      .replace('{username}', '<user>')
+  const documented = Object.entries(activityDocument().paths as Record<string, Record<string, Operation>>)
+    .filter(([path]) => path.startsWith(root))
+    .flatMap(([path, operations]) =>
+      Object.entries(operations).map(([method, operation]) => {
+        const isOfLab = path.startsWith('/activity/lab/')
+        const scope = isOfLab ? "the lab's token" : scopeOf(operation)
+        return { route: `${method.toUpperCase()} ${shortened(path.slice(root.length))}`, scope }
+      }),
+    )
+  const unique = [...new Map(documented.map(each => [each.route, each])).values()]
+  const rows = tableOf('| route of activity | scope |').map(([route, scope, ingress]) => ({
+    ...{ route: route!, scope: scope!, ingress: ingress! },
+  }))
+
+  it('are exactly those of their table, with their scopes', () => {
+    expect(rows.map(({ route, scope }) => ({ route, scope })).sort(byRoute)).toEqual(unique.sort(byRoute))
+  })
+
+  it('go through the ingress of the table, by the page and by the overlay', () => {
+    const ofActivity: Rule[] = tableOf('| ingress of activity for | path |').map(([ingress, path]) => ({
+      ...{ expression: new RegExp(`^${path}`), length: path!.length, ingress: ingress! },
+    }))
+    const all = [...ofOverlay, ...rulesIn('activity.yaml')]
+    for (const { route, ingress } of rows) {
+      const path = `${root}${route.split(' ')[1]!.replace('<user>', 'ada').replace('<workload>', 'lab/ada').replace('<kind>', 'lab')}`
+      expect([path, chosen(ofActivity, path)]).toEqual([path, ingress])
+      expect([path, chosen(all, path)]).toEqual([path, ingress])
+    }
+  })
 })

@@ -35,6 +35,18 @@ export const requestHeaders = {
 
 export const plainHeaders = z.object(requestHeaders)
 
+/** For streams of events that go on. */
+export const followHeaders = z.object({
+  ...requestHeaders,
+  'last-event-id': z.string().optional().openapi({
+    description: 'id of the last event received: the stream goes on after it',
+    minLength: 3,
+    maxLength: 26,
+    pattern: '^[0-9]{1,16}-[0-9]{1,9}$',
+    example: '3-2',
+  }),
+})
+
 /**
  * Invisible characters, for engines without Unicode categories: category Cf up to U+FFFF. Above it, and for the line
  * separators, languages and generators disagree about the notation; the server refuses those characters with 422

@@ -50,6 +50,19 @@ export function requires({ provider, gafaelfawr }: IdentityConfig, scope: Scope)
   return [byBearer, byIngress]
 }
 
+/** The demands of the routes that a lab itself uses. */
+export function requiresLabToken({ provider, gafaelfawr }: IdentityConfig): Ways {
+  const hasSecret = provider === 'gafaelfawr' && !gafaelfawr?.trustWithoutSecret
+  return [{ labToken: [], ...(hasSecret && { ingressSecret: [] }) }]
+}
+
+/** Added with the first of those routes. */
+export const labTokenScheme = {
+  type: 'http',
+  scheme: 'bearer',
+  description: 'The content of the file `activity-token` in a lab. It is good for that lab alone, until the lab ends.',
+} as const
+
 export function addSecuritySchemes(app: OpenAPIHono<ApiEnv>, { provider }: IdentityConfig): void {
   for (const [name, scheme] of Object.entries(schemes[provider])) {
     app.openAPIRegistry.registerComponent('securitySchemes', name, scheme)

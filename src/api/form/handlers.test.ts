@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { api, apiParts, detailOf, jsonBody, scriptedImages } from '../../../test/kit/api/scripted-api.ts'
+import { ManualClock } from '../../../test/kit/clock.ts'
 import { exampleCaller, exampleCatalogue, examplePrepulled } from '../../../test/kit/form/offer.ts'
 import type { CreateRequest, Identity } from '../../base/domain.ts'
 import { ApiError, RetryLater, unavailable } from '../../base/errors.ts'
+import type { IdleNotices } from '../../form/notice.ts'
 import { requestedImage } from '../../images/catalogue/reference.ts'
 import type { CatalogueImage, ImageService } from '../../images/catalogue/types.ts'
 import { chooseLab } from '../../labs/choose.ts'
@@ -77,6 +79,31 @@ describe('GET lab-form/<username>', () => {
     const response = await asked({ quota: { spawn: false } })('GET', 'lab-form/ada', 'ada')
     expect(response.status).toBe(200)
     expect(await response.text()).toContain('Your quota does not allow labs')
+  })
+
+  it('says why the last lab of this user was stopped, and is the same when nobody knows', async () => {
+    const askedOf: string[] = []
+    const clock = new ManualClock()
+    const offered = async (lastStop: IdleNotices['lastStop']) => {
+      const notices = {
+        lastStop: (user: string) => {
+          askedOf.push(user)
+          return lastStop(user)
+        },
+      }
+      const identity = { identify: async () => exampleCaller }
+      return (await api({}, { identity, images, notices, clock })('GET', 'lab-form/ada', 'ada')).text()
+    }
+    const words = 'stopped after 60 min without activity (rule gpu)'
+    expect(await offered(async () => ({ ms: clock.wallMs(), words }))).toContain(`Your last lab was ${words}, on`)
+    expect(askedOf).toEqual([exampleCaller.username])
+    for (const nothing of [
+      async () => undefined,
+      async () => ({ ms: clock.wallMs() - 8 * 24 * 3_600_000, words }),
+      () => Promise.reject(new RetryLater('Redis does not answer')),
+    ]) {
+      expect(await offered(nothing)).toBe(await form())
+    }
   })
 
   it('omits restricted images and sizes', async () => {

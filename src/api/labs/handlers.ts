@@ -3,17 +3,21 @@ import type { OpenAPIHono } from '@hono/zod-openapi'
 import { createMiddleware } from 'hono/factory'
 import { getsToken, requireNoAdministrator } from '../../labs/token.ts'
 import type { Admission } from '../bounds/admit.ts'
-import { readJson } from '../bounds/body.ts'
 import { checkCreate } from '../bounds/create.ts'
 import { limitCreates } from '../bounds/rates.ts'
 import type { ApiEnv, ApiParts } from '../request/env.ts'
 import { methodNotAllowed, noLab, noOwnLab } from '../request/errors.ts'
-import { EventStreams } from '../sse/streams.ts'
+import type { EventStreams } from '../sse/streams.ts'
 import { labStatusJson } from './json.ts'
 import { prefersMinimal } from './prefer.ts'
 import { labLocation, labRoutes } from './routes.ts'
 
-export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts, { asUser, asAdmin, rates }: Admission): void {
+export function addLabRoutes(
+  app: OpenAPIHono<ApiEnv>,
+  parts: ApiParts,
+  { asUser, asAdmin, rates, body }: Admission,
+  streams: EventStreams,
+): void {
   const { config, labs, identity } = parts
   const { prefix, limits } = config.api
   const routes = labRoutes(config)
@@ -33,7 +37,6 @@ export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts, { asUser
     return next()
   })
   const byRate = limitCreates({ rates, labs, limits })
-  const body = readJson(limits, parts.metrics)
   app.openapi({ ...routes.create, middleware: [asUser, byRate, announced, body] as const }, async c => {
     const caller = c.get('caller')
     const request = c.req.valid('json')
@@ -52,7 +55,6 @@ export function addLabRoutes(app: OpenAPIHono<ApiEnv>, parts: ApiParts, { asUser
     return c.body(null, 202)
   })
 
-  const streams = new EventStreams(parts)
   app.openapi({ ...routes.events, middleware: [asUser] as const }, c => {
     const { username } = c.req.valid('param')
     const lastEventId = c.req.valid('header')['last-event-id']

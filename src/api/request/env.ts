@@ -4,6 +4,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { Identity } from '../../base/domain.ts'
 import type { ApiError } from '../../base/errors.ts'
 import type { Config } from '../../config/schema.ts'
+import type { IdleNotices } from '../../form/notice.ts'
 import type { IdentityProvider } from '../../identity/provider.ts'
 import type { ImageService } from '../../images/catalogue/types.ts'
 import type { Auditor } from '../../ops/audit.ts'
@@ -30,6 +31,8 @@ export interface ApiParts extends CommonParts {
   readonly labs: LabService
   readonly images: ImageService
   readonly audit: Auditor
+  /** Only of an installation that stops idle labs. */
+  readonly notices?: IdleNotices | undefined
 }
 
 /** The head of a request as the server read it, once. */

@@ -1,7 +1,6 @@
 /** The API of tenants as a value. It has no page: the process makes roles. */
 import { OpenAPIHono } from '@hono/zod-openapi'
 import { admission } from '../bounds/admit.ts'
-import { boundRequests } from '../bounds/in-flight.ts'
 import { limitDocuments } from '../bounds/rates.ts'
 import { addDocumentRoute } from '../document/document.ts'
 import type { ApiEnv } from '../request/env.ts'
@@ -24,11 +23,11 @@ export function createTenantsApi(given: TenantsApiParts): OpenAPIHono<ApiEnv> {
   app.use(requestLog(parts))
   app.use(auditSudo(parts, parts.auditor))
   app.use(refuseBadHead)
-  const bounded = boundRequests(config.api.limits.maxRequests)
-  app.use(tenantsPrefix, bounded)
-  app.use(`${tenantsPrefix}/*`, bounded)
+  const admit = admission(parts)
+  app.use(tenantsPrefix, admit.bounded)
+  app.use(`${tenantsPrefix}/*`, admit.bounded)
   // No LNamespace has a dot in its name, so the document has a path of its own. It stands before those with names.
   addDocumentRoute(app, parts, limitDocuments({ ...parts, rates: config.api.rates }), documentWords)
-  addTenantRoutes(app, parts, admission(parts))
+  addTenantRoutes(app, parts, admit)
   return app
 }

@@ -5,7 +5,6 @@ import { ApiError } from '../../base/errors.ts'
 import { isOfPage } from '../../identity/pages.ts'
 import { noGrant, noTenant } from '../../sudo/sudo.ts'
 import type { Admission } from '../bounds/admit.ts'
-import { readJson } from '../bounds/body.ts'
 import type { ApiEnv } from '../request/env.ts'
 import { methodNotAllowed } from '../request/errors.ts'
 import { EventStreams } from '../sse/streams.ts'
@@ -13,9 +12,13 @@ import { sudoDraft } from './audit.ts'
 import type { TenantsApiParts } from './parts.ts'
 import { tenantRoutes } from './routes.ts'
 
-export function addTenantRoutes(app: OpenAPIHono<ApiEnv>, parts: TenantsApiParts, { asUser, rates }: Admission): void {
-  const { config, tenants, metrics } = parts
-  const { prefix, limits } = config.api
+export function addTenantRoutes(
+  app: OpenAPIHono<ApiEnv>,
+  parts: TenantsApiParts,
+  { asUser, asChange, body }: Admission,
+): void {
+  const { config, tenants } = parts
+  const { prefix } = config.api
   const routes = tenantRoutes(config)
   const asBearer: [typeof bearerAlone, typeof asUser] = [bearerAlone, asUser]
 
@@ -27,13 +30,7 @@ export function addTenantRoutes(app: OpenAPIHono<ApiEnv>, parts: TenantsApiParts
     return c.json(found as never, 200)
   })
 
-  const charged = createMiddleware<ApiEnv>(function charged(c, next) {
-    // `asUser` counts a POST as a read.
-    rates.take('change', c.get('caller'))
-    return next()
-  })
-  const body = readJson(limits, metrics)
-  app.openapi({ ...routes.grant, middleware: [...asBearer, charged, body] as const }, async c => {
+  app.openapi({ ...routes.grant, middleware: [...asBearer, asChange, body] as const }, async c => {
     const wish = c.req.valid('json')
     const draft = sudoDraft(c)
     draft?.asked(wish)

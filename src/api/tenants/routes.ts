@@ -3,10 +3,10 @@ import { createRoute, z } from '@hono/zod-openapi'
 import { streamHeaders } from '../document/headers.ts'
 import { forTenant, forTenants, refusals } from '../document/problems.ts'
 import { answered, json } from '../document/responses.ts'
-import { plainHeaders } from '../document/schemas.ts'
+import { followHeaders, plainHeaders } from '../document/schemas.ts'
 import { requires } from '../document/security.ts'
 import type { CommonParts } from '../request/env.ts'
-import { followHeaders, sudoBody, sudoGrant, tenantDetail, tenantList, tenantPath } from './schemas.ts'
+import { sudoBody, sudoGrant, tenantDetail, tenantList, tenantPath } from './schemas.ts'
 import * as words from './words.ts'
 
 const tags = ['tenants']

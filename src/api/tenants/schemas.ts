@@ -3,7 +3,7 @@ import { z } from '@hono/zod-openapi'
 import { longestReason } from '../../tenants/grants.ts'
 import { longestSudoSeconds } from '../../tenants/rules.ts'
 import { component } from '../document/components.ts'
-import { named, requestHeaders } from '../document/schemas.ts'
+import { named } from '../document/schemas.ts'
 
 export const tenantPath = z.object({
   name: z
@@ -36,17 +36,6 @@ export const sudoBody = named(
   }),
   'input',
 )
-
-export const followHeaders = z.object({
-  ...requestHeaders,
-  'last-event-id': z.string().optional().openapi({
-    description: 'id of the last event received: the stream goes on after it',
-    minLength: 3,
-    maxLength: 26,
-    pattern: '^[0-9]{1,16}-[0-9]{1,9}$',
-    example: '3-2',
-  }),
-})
 
 const roles = z
   .array(z.enum(['user', 'manager', 'sudoer', 'eligible']))
