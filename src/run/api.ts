@@ -4,11 +4,11 @@ import type { Basics } from './basics.ts'
 import { createIdentity } from './identity.ts'
 import { tlsOf } from './tls.ts'
 
-export type ApiShared = Pick<ServerParts, 'labs' | 'images' | 'audit'>
+export type ApiShared = Pick<ServerParts, 'labs' | 'images' | 'audit' | 'notices' | 'more'>
 
 export type Api = ReturnType<typeof joinApi>
 
-export function joinApi(basics: Basics, { labs, images, audit }: ApiShared) {
+export function joinApi(basics: Basics, { labs, images, audit, notices, more = [] }: ApiShared) {
   const { settings, config, clock, log, metrics, tracing } = basics
   const tls = tlsOf(basics)
   const identity = createIdentity(settings, {
@@ -21,6 +21,6 @@ export function joinApi(basics: Basics, { labs, images, audit }: ApiShared) {
     /** Undefined if the API is served without TLS. */
     tls,
     listen: (): Promise<ApiServer> =>
-      startApiServer({ config, labs, images, identity, audit, metrics, tracing, clock, log, tls }),
+      startApiServer({ config, labs, images, identity, audit, notices, more, metrics, tracing, clock, log, tls }),
   }
 }

@@ -31,7 +31,7 @@ export function joinLabs(basics: Basics, store: Store, cluster: Cluster, shared:
   const { settings, config, clock, log, metrics, tracing } = basics
   const { audit, images, policy } = shared
   const kind = joinKind(basics, store, {
-    kind: labsOf(basics, cluster, shared),
+    kind: labsOf(basics, store, cluster, shared),
     access: store.labs,
     room: new Slots(config.engine.room),
     audit,
@@ -57,12 +57,18 @@ export function joinLabs(basics: Basics, store: Store, cluster: Cluster, shared:
     tracing,
     acceptance: kind.acceptance,
     audit,
+    ...(config.idle.enabled && { idle: { namespace: settings.namespace } }),
     onAccepted: () => kind.engine.wake(),
   })
   return { service, kind }
 }
 
-function labsOf({ clock, config }: Basics, { kube, view }: Cluster, { trust, compare }: LabsShared): Kind<LabShape> {
+function labsOf(
+  { clock, config }: Basics,
+  { sealer }: Store,
+  { kube, view }: Cluster,
+  { trust, compare }: LabsShared,
+): Kind<LabShape> {
   const times = {
     spawnMs: config.times.spawnTimeoutSeconds * 1000,
     deleteMs: config.times.deleteTimeoutSeconds * 1000,
@@ -72,6 +78,8 @@ function labsOf({ clock, config }: Basics, { kube, view }: Cluster, { trust, com
   }
   const { maxAttempts } = config.engine
   const { namespacePrefix } = config.lab
+  const { enabled, credentialVariables } = config.idle
+  const idle = enabled ? { sealer, credentialVariables } : undefined
   const limits = { maxAttempts, longestRequestMs: longestRequestMs(config) }
-  return labs({ kube, view, clock, times, ...limits, trust, namespacePrefix, compare })
+  return labs({ kube, view, clock, times, ...limits, trust, namespacePrefix, compare, idle })
 }

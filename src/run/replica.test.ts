@@ -13,8 +13,9 @@ function recordingParts(calls: string[]): Omit<Replica, 'stages'> {
     })
   const stages = [{ when: 'permitted', parts: [part('toys.route')] }]
   const kinds = [{ engine: part('toys.engine'), leases: part('toys.leases'), stages }]
+  const lists = { kinds, idle: { parts: [part('idle.engine')], feed: part('idle.feed') } }
   return new Proxy(part('') as Omit<Replica, 'stages'>, {
-    get: (all, key) => (key === 'kinds' ? kinds : all[key as keyof typeof all]),
+    get: (all, key) => (key in lists ? lists[key as keyof typeof lists] : all[key as keyof typeof all]),
   })
 }
 
@@ -34,17 +35,29 @@ describe('stagesOf', () => {
     expect(started).toEqual([
       'store.connection.open',
       ...['cluster.watches.start', 'images.watches.start'],
-      ...['store.bell.listen', 'upkeep.monitor.start', 'upkeep.comparer.start', 'upkeep.policy.start'],
-      ...['images.refresher.start', 'toys.route.start', 'images.prepuller.start', 'labs.kind.engine.start'],
-      ...['toys.engine.start', 'audit.trail.start'],
+      ...[
+        'store.bell.listen',
+        'idle.feed.start',
+        'upkeep.monitor.start',
+        'upkeep.comparer.start',
+        'upkeep.policy.start',
+      ],
+      ...['images.refresher.start', 'toys.route.start', 'images.prepuller.start', 'idle.engine.start'],
+      ...['labs.kind.engine.start', 'toys.engine.start', 'audit.trail.start'],
     ])
   })
 
   it('stops all work at once, while connections stay open', async () => {
     const stopped = await during(() => stopParts(stages))
     expect(stopped).toEqual([
-      ...['upkeep.monitor.stop', 'upkeep.draining.abort', 'upkeep.comparer.stop', 'upkeep.policy.stop'],
-      ...['images.refresher.stop', 'toys.route.stop', 'images.prepuller.stop'],
+      ...[
+        'idle.feed.stop',
+        'upkeep.monitor.stop',
+        'upkeep.draining.abort',
+        'upkeep.comparer.stop',
+        'upkeep.policy.stop',
+      ],
+      ...['images.refresher.stop', 'toys.route.stop', 'images.prepuller.stop', 'idle.engine.stop'],
       ...['labs.kind.engine.drain', 'toys.engine.drain'],
     ])
   })

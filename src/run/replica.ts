@@ -7,6 +7,7 @@ import { type Api, joinApi } from './api.ts'
 import { type Audit, joinAudit } from './audit.ts'
 import { type Basics, type CreateTracing, makeBasics, version } from './basics.ts'
 import { type Cluster, joinCluster } from './cluster.ts'
+import type { Idle, joinIdle } from './idle.ts'
 import { type ImageParts, joinImages } from './images.ts'
 import type { KindParts } from './kind.ts'
 import { censusOf, joinKinds, usesOf } from './kinds.ts'
@@ -26,12 +27,21 @@ export interface Replica {
   /** Kinds of subjects beside labs. */
   readonly kinds: readonly KindParts[]
   readonly api: Api
+  /** undefined where nothing is stopped for being idle. */
+  readonly idle: Idle | undefined
   /** All running parts. */
   readonly stages: readonly Stage[]
 }
 
-/** @param createTracing only if traces are sent */
-export function makeReplica(settings: Settings, createTracing?: CreateTracing): Replica {
+/** What is loaded only if the configuration wants it. */
+export interface Extras {
+  /** If traces are sent. */
+  readonly createTracing?: CreateTracing | undefined
+  /** If labs are stopped that nobody uses. */
+  readonly joinIdle?: typeof joinIdle | undefined
+}
+
+export function makeReplica(settings: Settings, { createTracing, joinIdle }: Extras = {}): Replica {
   const basics = makeBasics(settings, createTracing)
   const { installation, lab } = basics.config
   const compareWanted = new Listeners<boolean>()
@@ -56,8 +66,11 @@ export function makeReplica(settings: Settings, createTracing?: CreateTracing): 
     compare: () => compareWanted.notify(true),
   })
   const kinds = joinKinds(basics, { store, labRoom: labs.kind.room })
-  const api = joinApi(basics, { labs: labs.service, images: images.service, audit: auditor })
-  const parts = { basics, store, cluster, audit, images, upkeep, labs, kinds, api }
+  const wake = () => labs.kind.engine.wake()
+  const idle = joinIdle?.(basics, store, cluster, { audit: auditor, wake })
+  const activity = idle && { more: [idle.feature], notices: idle.notices }
+  const api = joinApi(basics, { labs: labs.service, images: images.service, audit: auditor, ...activity })
+  const parts = { basics, store, cluster, audit, images, upkeep, labs, kinds, api, idle }
   addGauges(parts)
   return { ...parts, stages: stagesOf(parts) }
 }
@@ -65,7 +78,18 @@ export function makeReplica(settings: Settings, createTracing?: CreateTracing): 
 type Parts = Omit<Replica, 'stages'>
 
 /** All parts, in the order in which they start and stop; they close in the reverse order. */
-export function stagesOf({ basics, store, cluster, audit, images, upkeep, labs, kinds, api }: Parts): readonly Stage[] {
+export function stagesOf({
+  basics,
+  store,
+  cluster,
+  audit,
+  images,
+  upkeep,
+  labs,
+  kinds,
+  api,
+  idle,
+}: Parts): readonly Stage[] {
   const { connection, bell } = store
   const allKinds = [labs.kind, ...kinds]
   const { trail } = audit
@@ -86,6 +110,7 @@ export function stagesOf({ basics, store, cluster, audit, images, upkeep, labs, 
     },
     // The port is open already. Readers of events need the bell, and nothing of the cluster.
     { when: 'connected', parts: [{ start: () => void bell.listen(), close: () => bell.close() }] },
+    { when: 'connected', parts: idle ? [idle.feed] : [] },
     {
       when: 'reached',
       parts: [
@@ -101,6 +126,7 @@ export function stagesOf({ basics, store, cluster, audit, images, upkeep, labs, 
       when: 'permitted',
       parts: [
         images.prepuller,
+        ...(idle?.parts ?? []),
         ...allKinds.map(({ engine }) => ({ start: () => engine.start(), stop: () => engine.drain() })),
         // It removes its last notes while Redis can still be reached.
         { start: () => trail?.start(), close: () => trail?.stop() },

@@ -27,7 +27,8 @@ const firstCompare = 'the first compare of the records with the cluster'
 export async function serve(settings: Settings): Promise<void> {
   // Loaded only if traces are configured, since that takes a while.
   const otel = settings.config.tracing.endpoint ? await import('../telemetry/otel.ts') : undefined
-  const replica = makeReplica(settings, otel?.createTracing)
+  const idle = settings.config.idle.enabled ? await import('./idle.ts') : undefined
+  const replica = makeReplica(settings, { createTracing: otel?.createTracing, joinIdle: idle?.joinIdle })
   const { log, config, clock, metrics } = replica.basics
   const { tls } = replica.api
   for (const warning of settings.warnings) log.warn({ warning }, 'configuration')

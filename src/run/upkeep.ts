@@ -53,7 +53,7 @@ function joinMonitor(
   audit: Auditor,
   debris: Debris,
 ): Monitor {
-  const { times, lab } = config
+  const { times, lab, idle } = config
   return new Monitor({
     store: compares,
     bell,
@@ -66,6 +66,7 @@ function joinMonitor(
     deleteTimeoutMs: times.deleteTimeoutSeconds * 1000,
     crashLoopGraceMs: times.crashLoopGraceSeconds * 1000,
     unknownGraceMs: times.unknownGraceSeconds * 1000,
+    heedsStamp: idle.enabled,
   })
 }
 
@@ -76,7 +77,7 @@ function joinComparer(
   { audit, trust }: UpkeepShared,
   { debris, monitor }: { readonly debris: Debris; readonly monitor: Monitor },
 ): Comparer {
-  const { times, lab, installation } = config
+  const { times, lab, installation, idle } = config
   return new Comparer({
     store: compares,
     labs: labs.operations,
@@ -96,6 +97,7 @@ function joinComparer(
     listMs: longestRequestMs(config),
     deleteTimeoutMs: times.deleteTimeoutSeconds * 1000,
     failedLabMs: times.failedLabHours * 3_600_000,
+    heedsStamp: idle.enabled,
     failpoint,
   })
 }

@@ -1,0 +1,60 @@
+/** Joins REST of activity: what it shows of workloads, and the feed of events. Loaded only where something is stopped for being idle. */
+import { activityFeature } from '../api/activity/app.ts'
+import type { Feature } from '../api/feature.ts'
+import { Activities } from '../idle/activities.ts'
+import { ActivityFeed } from '../idle/feed.ts'
+import { ruleOf } from '../idle/rules.ts'
+import type { ActivityKind } from '../idle/service.ts'
+import type { WorkloadOwner } from '../idle/workload.ts'
+import type { ActivityStore } from '../store/activity.ts'
+import { checkActivityToken } from '../store/activity-token.ts'
+import type { DueStore } from '../store/due.ts'
+import { TouchStore } from '../store/touches.ts'
+import type { Audit } from './audit.ts'
+import type { Basics } from './basics.ts'
+import type { Part } from './part.ts'
+import type { Store } from './store.ts'
+
+/** A kind of workloads, and whose they are. */
+export type ServedKind = Pick<ActivityKind, 'ownerOf'> & { readonly owner: WorkloadOwner }
+
+export interface ActivityShared {
+  readonly kinds: readonly ServedKind[]
+  readonly activity: ActivityStore
+  readonly due: DueStore
+  readonly audit: Audit['auditor']
+  readonly onKept: NonNullable<ActivityKind['onKept']>
+}
+
+/** @returns the routes, and the feed that needs the bell alone */
+export function joinActivity(
+  { config, clock, log }: Basics,
+  { connection, keys, bell, sealer }: Pick<Store, 'connection' | 'keys' | 'bell' | 'sealer'>,
+  { kinds, activity, due, audit, onKept }: ActivityShared,
+): { readonly feature: Feature; readonly feed: Part } {
+  const { idle } = config
+  const served = kinds.map(
+    ({ owner, ownerOf }): ActivityKind => ({
+      ...{ kind: owner.kind, facts: id => owner.facts(id), ownerOf, onKept },
+      ruleOf: async facts => {
+        const known = await owner.read(facts)
+        return known ? ruleOf(idle.rules, owner.kind, known.traits) : 'busy'
+      },
+    }),
+  )
+  const owners = new Map(kinds.map(({ owner, ownerOf }) => [owner.kind, ownerOf]))
+  const feed = new ActivityFeed({
+    ...{ store: activity, bell, clock, log },
+    ownerOf: ({ kind, id }) => owners.get(kind)?.(id),
+  })
+  const service = new Activities({
+    ...{ idle, kinds: served, store: activity, touches: new TouchStore(connection, keys), due, clock },
+    openEvents: (whose, lastEventId) => feed.open(whose, lastEventId),
+  })
+  const verifyLab = async (username: string, token: string) => {
+    const op = checkActivityToken(sealer, username, token)
+    // A stranger's token costs no reading.
+    return op !== undefined && (await activity.readLab(username, '')).lab?.op === op
+  }
+  return { feature: activityFeature({ activity: service, verifyLab, auditor: audit }), feed }
+}
