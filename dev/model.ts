@@ -46,6 +46,7 @@ const invariants = [
   'Settled',
   'Kept',
   'Stands',
+  'NobodyCutOff',
 ]
 
 /** TLC's configuration. Safety uses symmetric replicas; with fairness, symmetry would hide operations that never end. */

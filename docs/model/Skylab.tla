@@ -1,6 +1,6 @@
 ------------------------------- MODULE Skylab -------------------------------
 (* One user's lab with all faults, and the properties. *)
-EXTENDS Compare
+EXTENDS Idle
 
 (* Faults; a constant bounds the number of each *)
 
@@ -57,7 +57,8 @@ RedisLoses ==
   /\ LET last == left.losses = 1 IN
      /\ left' = [left EXCEPT !.losses = @ - 1, !.backups = IF last THEN 0 ELSE @]
      /\ outer' = [identity |-> outer.identity + 1, time |-> Max({outer.time, ghost.granted}),
-                  backup |-> IF last THEN EmptyRedis ELSE outer.backup, label |-> outer.label]
+                  backup |-> IF last THEN EmptyRedis ELSE outer.backup, label |-> outer.label,
+                  looks |-> outer.looks]
   /\ UNCHANGED <<cluster, wire, run, cmp, word, ghost>>
 
 Fault ==
@@ -67,20 +68,22 @@ Fault ==
 -----------------------------------------------------------------------------
 Init ==
   /\ redis = [EmptyRedis EXCEPT !.generation = 1]
-  /\ outer = [identity |-> 1, time |-> 0, backup |-> EmptyRedis, label |-> 0]
+  /\ outer = [identity |-> 1, time |-> 0, backup |-> EmptyRedis, label |-> 0,
+              looks |-> [r \in Replicas |-> None]]
   /\ ns = None /\ env = None /\ pod = None /\ wire = {}
   /\ run = [r \in Replicas |-> None] /\ cmp = [r \in Replicas |-> None]
   /\ word = "none"
   /\ left = [accepts |-> Accepts, crashes |-> Crashes, pauses |-> Pauses, lostReplies |-> LostReplies,
              losses |-> Losses, backups |-> Losses, clockSteps |-> ClockSteps, podEnds |-> PodEnds,
-             deadlines |-> Deadlines, refusals |-> Refusals, labels |-> Labels]
+             deadlines |-> Deadlines, refusals |-> Refusals, labels |-> Labels, touches |-> Touches, looks |-> Looks]
   /\ ghost = [granted |-> 0, twice |-> FALSE, intent |-> 0, intruded |-> FALSE,
-              promised |-> None, ended |-> {}, consulted |-> FALSE]
+              promised |-> None, ended |-> {}, consulted |-> FALSE, kept |-> 0, cut |-> FALSE]
 
 Next ==
   \/ Consult \/ AcceptCreate \/ AcceptDelete
   \/ \E r \in Replicas : OwnerStep(r) \/ CompareStep(r)
   \/ ClusterStep \/ Judge \/ JudgeByCache \/ RemoveDebris
+  \/ Touch \/ \E r \in Replicas : LookAt(r) \/ Cull(r)
   \/ Fault
 Spec == Init /\ [][Next]_vars
 Symmetry == Permutations(Replicas)

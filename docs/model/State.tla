@@ -15,7 +15,7 @@ CONSTANTS
 
 VARIABLES
   redis,         \* the data of this user and of the installation in Redis
-  outer,         \* Redis' process, its clock, an older copy of its data; the op that a stranger wrote
+  outer,         \* Redis' process, its clock, an older copy of its data; the op that a stranger wrote; looks at idle labs
   ns, env, pod,  \* the namespace, and in it an object and the pod
   wire,          \* requests to the API server that may still be applied
   run,           \* for each replica, the operation that it owns
@@ -47,8 +47,9 @@ Compared == redis.generation = outer.identity
 \* The cluster has a newer op than the record: a replica that notices requests a compare.
 Newer == ns # None /\ ns.op > KnownOp
 
-\* `found`: the last op when the data were compared; records up to it may be old.
-EmptyRedis == [rec |-> None, tombstone |-> 0, last |-> 0, lease |-> None, generation |-> 0, found |-> 0, mark |-> None]
+\* `found`: the last op when the data were compared; records up to it may be old. `touched`: signs of activity so far.
+EmptyRedis == [rec |-> None, tombstone |-> 0, last |-> 0, lease |-> None, generation |-> 0, found |-> 0, mark |-> None,
+               touched |-> 0]
 NewRecord(op, status, step, nsUid, podUid) ==
   [op |-> op, status |-> status, token |-> None, step |-> step, ns |-> nsUid, pod |-> podUid, remains |-> FALSE]
 
