@@ -7,6 +7,7 @@ import { configSchema } from '../../src/config/schema.ts'
 import { requestedImage } from '../../src/images/catalogue/reference.ts'
 import type { Catalogue } from '../../src/images/catalogue/types.ts'
 import { api, jsonBody, scriptedImages } from '../kit/api/scripted-api.ts'
+import { ManualClock } from '../kit/clock.ts'
 import { exampleCaller, exampleCatalogue, exampleImage, examplePrepulled, weeklies } from '../kit/form/offer.ts'
 import { axeOn } from '../kit/hub/browser.ts'
 import { type Hub, type HubPage, startHub } from '../kit/hub/hub.ts'
@@ -34,10 +35,12 @@ interface FormParts {
   readonly caller?: Partial<Identity>
   readonly config?: object
   readonly catalogue?: Partial<Catalogue>
+  /** Why the last lab was stopped. */
+  readonly stopped?: string
 }
 
 /** The form in a replica's answer. */
-async function formOf({ caller, config, catalogue }: FormParts = {}): Promise<string> {
+async function formOf({ caller, config, catalogue, stopped }: FormParts = {}): Promise<string> {
   const identity = { identify: async () => ({ ...exampleCaller, ...caller }) }
   const prepulled = exampleCatalogue.prepull
     .filter(({ reference }) => examplePrepulled.has(reference))
@@ -46,7 +49,10 @@ async function formOf({ caller, config, catalogue }: FormParts = {}): Promise<st
     catalogue: async () => ({ ...exampleCatalogue, ...catalogue }),
     prepulls: async () => ({ prepulled, pending: [], nodes: [] }),
   })
-  const call = api({}, { identity, images, config: configSchema.parse(config ?? {}) })
+  const clock = new ManualClock()
+  const lastStop = async () => (stopped === undefined ? undefined : { ms: clock.wallMs(), words: stopped })
+  const parts = { identity, images, clock, config: configSchema.parse(config ?? {}), notices: { lastStop } }
+  const call = api({}, parts)
   return (await call('GET', 'lab-form/ada', 'ada')).text()
 }
 
@@ -91,6 +97,7 @@ describe.each(['light', 'dark'] as const)('the form in %s mode', colorScheme => 
     ['with all that can be configured', { config: { form: { help: 'Help.', helpUrl: 'https://example.org/' } } }],
     ['with a bright accent', { config: { form: { accentColor: '#ffff00', helpUrl: 'https://example.org/' } } }],
     ['with a dark accent', { config: { form: { accentColor: '#000022', helpUrl: 'https://example.org/' } } }],
+    ['after a stop', { stopped: 'stopped after 60 min without activity (rule gpu)' }],
     ['never dark', { config: { form: { dark: 'never' } } }],
     ['refused', { caller: { quota: { spawn: false } } }],
   ]

@@ -53,7 +53,7 @@ async function startController(context: TestContext, deleted: string[]): Promise
     identity: { provider: 'gafaelfawr', gafaelfawr },
     api: { host: '127.0.0.1', port: 0 },
   })
-  const secrets = { user: ['users-come-with-this'], admin: [secret] }
+  const secrets = { user: ['users-come-with-this'], admin: [secret], lab: [] }
   const identity = createGafaelfawrIdentity(config.identity.gafaelfawr!, secrets, testParts())
   const labs = scriptedLabs({ delete: async username => deleted.push(username) > 0, running: async () => ['victim'] })
   const clock = new ManualClock()

@@ -1,0 +1,134 @@
+/** Rows of the list of acceptance for what is stopped when nobody uses it, and the tests that show them. For docs/idle.md. */
+import type { SeedRow } from '../tenants/seed-rows.ts'
+
+const unit = (name: string) => `src/idle/${name}.test.ts`
+/** Its test is not named yet. */
+const open = (id: string, what: string, departs?: string): SeedRow => ({
+  ...{ id, what, tests: [] },
+  ...(departs !== undefined && { departs }),
+})
+
+export const idleRows: readonly SeedRow[] = [
+  {
+    id: 'C-01',
+    what: '`GET <server>/api/kernels`: the state and the latest activity of each kernel',
+    tests: [[unit('probe'), 'asks for kernels, then for terminals, with the token and without tracking']],
+  },
+  {
+    id: 'C-02',
+    what: 'Three annotations, by the names of Kubeflow',
+    tests: [[unit('engine'), 'writes both at first sight and at a warning']],
+    departs: 'a fourth one, `user.skylab/keep-until`, for what is kept on request',
+  },
+  open('C-03', '`kubeflow-resource-stopped` by hand stops; without it the workload starts', 'a lab does not come back'),
+  {
+    id: 'C-04',
+    what: 'Without annotations, activity begins now',
+    tests: [[unit('decide'), 'begins with now at the first sight, whatever the look shows']],
+  },
+  {
+    id: 'C-05',
+    what: 'No kernels, or no answer: the latest activity stays as it is',
+    tests: [[unit('kernels'), 'shows nothing without kernels']],
+  },
+  {
+    id: 'C-06',
+    what: 'A kernel that is not idle: activity now',
+    tests: [[unit('decide'), 'is now while it is busy, and the newest that the look shows else']],
+    departs: 'a kernel that is `dead` or `terminating` is none',
+  },
+  {
+    id: 'C-07',
+    what: 'All kernels idle: the newest activity of a kernel',
+    tests: [[unit('kernels'), 'shows the newest activity when all kernels are idle']],
+  },
+  {
+    id: 'C-08',
+    what: 'Stopped if idle for *longer* than the time; an annotation that cannot be read is logged and skipped',
+    tests: [
+      [unit('decide-model'), 'warns and stops at the exact times, whatever the rule'],
+      [unit('stamps'), 'unreadable names the annotations that are no times'],
+    ],
+  },
+  open('C-09', '`IDLENESS_CHECK_PERIOD` and `CULL_IDLE_TIME` in minutes, from the environment'),
+  open('C-10', 'Stops are counted: `notebook_culling_total`, `last_notebook_culling_timestamp_seconds`'),
+  {
+    id: 'C-11',
+    what: 'Other tools: activity by the traffic of a proxy, or by a sidecar',
+    tests: [
+      [unit('probe'), 'reads a time by its pointer, without any Jupyter server'],
+      [unit('prometheus-text'), 'compares the sum of a counter with the reading before'],
+    ],
+  },
+  open('C-12', 'The defaults of Kubeflow; a bad value is logged, and the default counts'),
+  {
+    id: 'C-13',
+    what: 'Stopped, or without a pod: both times are removed',
+    tests: [[unit('stamps'), 'withoutActivity removes both times where one stands']],
+  },
+  {
+    id: 'C-14',
+    what: 'Changes between two looks cause no further look',
+    tests: [[unit('engine'), 'checks each once in a period, by whichever of two replicas takes it']],
+  },
+  {
+    id: 'C-15',
+    what: '10 s for a look; the path `/notebook/<ns>/<name>/api/kernels`',
+    tests: [[unit('probe'), 'has one deadline for all questions together']],
+    departs: 'the address of the pod, never a name',
+  },
+  {
+    id: 'C-20',
+    what: 'No answer is not idleness: an event and a metric, and a stop only by a rule that says so',
+    tests: [[unit('decide'), 'tells it once when it lasts, and once when it is over, and stops nobody']],
+  },
+  {
+    id: 'C-21',
+    what: 'Those that hang delay nobody',
+    tests: [[unit('engine'), 'lets those that hang delay nobody else']],
+  },
+  {
+    id: 'C-22',
+    what: 'The newest of all sources; it never falls',
+    tests: [
+      [unit('probe'), 'shows the newest activity of all sources'],
+      [unit('decide-model'), 'stops nobody whom the reference would not, and never forgets activity'],
+      [unit('activities'), 'note activity of now, and end a keep-alive'],
+    ],
+    departs: 'no exec into pods: it would be a right to everything in them',
+  },
+  {
+    id: 'C-23',
+    what: 'A look is no activity: `?no_track_activity=1`',
+    tests: [[unit('probe'), 'asks for kernels, then for terminals, with the token and without tracking']],
+  },
+  {
+    id: 'C-24',
+    what: 'Times ahead count as now; 1 MiB, no redirect, no name that a user decides',
+    tests: [
+      [unit('kernels'), 'counts activity ahead of the answer as activity of now'],
+      [unit('probe'), 'is unreachable after an answer that is not JSON, and quotes nothing of it'],
+    ],
+  },
+  {
+    id: 'C-25',
+    what: 'A maximum age, rules, keep-alive with a maximum, a warning, `eligibleAfter`',
+    tests: [
+      [unit('decide-model'), 'stops at the end of its age when it is busy all the time'],
+      [unit('rules'), 'finds the first rule that matches'],
+      [unit('activities'), 'grants what the rule permits, and says which limit it was'],
+      [unit('feed'), 'sends an event to its owner, to its lab and to administrators, and to nobody else'],
+      [unit('decide'), 'warns once, before the stop, with the time'],
+    ],
+  },
+  {
+    id: 'C-26',
+    what: 'One write of a look at most; none with `onchange` while nothing changes',
+    tests: [[unit('stamps'), 'writes both when activity moved by five minutes, and nothing before']],
+  },
+  {
+    id: 'C-27',
+    what: 'One replica looks in a period; after its end another one does',
+    tests: [[unit('engine'), 'gives up its checks when it stops, and another replica follows after 20 s']],
+  },
+]
