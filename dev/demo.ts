@@ -15,6 +15,7 @@ import { type DemoOptions, parseOptions, usage } from './demo/options.ts'
 import { type DemoReport, formatGuide, formatLab, howToEnd, makeReport } from './demo/report.ts'
 import { roundSeconds, say } from './demo/say.ts'
 import { demoWithHub } from './hub/demo.ts'
+import { demoOfIdleness } from './idle/demo.ts'
 import { demoInCluster } from './in-cluster/demo.ts'
 import { createKubectl } from './kube/kubectl.ts'
 import { aborted, runCommand } from './process/program.ts'
@@ -114,8 +115,8 @@ function remove(context: Context): Promise<number> {
   return removeLab(demo, stack.redis.url, options)
 }
 
-const demoFor = ({ inCluster, hub, tenants }: DemoOptions) =>
-  inCluster ? demoInCluster : hub ? demoWithHub : tenants ? demoOfTenants : demo
+const demoFor = ({ inCluster, hub, tenants, idle }: DemoOptions) =>
+  inCluster ? demoInCluster : hub ? demoWithHub : tenants ? demoOfTenants : idle ? demoOfIdleness : demo
 
 await runCommand({
   usage,

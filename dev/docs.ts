@@ -9,6 +9,7 @@ import { withTable } from './house/report.ts'
 import { table } from './house/table.ts'
 import { takePicture } from './pages/api-picture.ts'
 import { takeFormPicture } from './pages/form-picture.ts'
+import { idlePage } from './pages/idle-page.ts'
 import { mistakesPage } from './pages/mistakes-page.ts'
 import { tenantsPage } from './pages/tenants-page.ts'
 import { runCommand, UsageError } from './process/program.ts'
@@ -31,6 +32,7 @@ const makers: Readonly<Record<string, () => Promise<string>>> = {
   '../k8s/components/tenants/users.acl': async () => tenantsUser(),
   'architecture.md': async () => withTable(await readFile(join(docs, 'architecture.md'), 'utf8'), table),
   'configuration.md': async () => configReference(await examples()),
+  'idle.md': async () => idlePage(await readFile(join(docs, 'idle.md'), 'utf8')),
   'metrics.md': async () => metricsReference(),
   'mistakes.md': async () => mistakesPage(),
   'tenants.md': async () => tenantsPage(await readFile(join(docs, 'tenants.md'), 'utf8')),

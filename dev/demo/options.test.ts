@@ -14,6 +14,7 @@ describe('parseOptions', () => {
       inCluster: false,
       hub: null,
       tenants: false,
+      idle: false,
       rollout: 0,
       cluster: { kubeconfig: undefined, context: undefined, realNode: 'auto', kwok: 1 },
     })
@@ -31,6 +32,7 @@ describe('parseOptions', () => {
       inCluster: false,
       hub: null,
       tenants: false,
+      idle: false,
       rollout: 0,
       cluster: { kubeconfig: 'f', context: 'c', realNode: 'never', kwok: 7 },
     })

@@ -14,12 +14,19 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   'src/store': ['src/base', 'src/config', 'src/telemetry', 'src/labs'],
   'src/leases': ['src/base', 'src/store'],
   'src/duties': ['src/base', 'src/leases'],
+  'src/http': ['src/base'],
   'src/identity': ['src/base', 'src/config', 'src/telemetry'],
   // The rules of labs, without I/O.
   'src/labs': ['src/base', 'src/config', 'src/kube/labels.ts', 'src/kube/pods'],
   'src/form': ['src/base', 'src/config', 'src/labs', 'src/images/catalogue'],
-  // The work: images and operations.
-  'src/images': ['src/base', 'src/config', 'src/telemetry', 'src/kube', 'src/store', 'src/leases', 'src/duties'],
+  // The work: images, operations, and the end of what nobody uses.
+  'src/images': [
+    ...['src/base', 'src/config', 'src/telemetry', 'src/http', 'src/kube', 'src/store', 'src/leases', 'src/duties'],
+  ],
+  'src/idle': [
+    ...['src/base', 'src/config', 'src/telemetry', 'src/http', 'src/kube', 'src/labs', 'src/store', 'src/leases'],
+    'src/duties',
+  ],
   'src/ops': [
     'src/base',
     'src/config',
@@ -39,7 +46,7 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   // The HTTP API, and the processes.
   'src/api': [
     ...['src/base', 'src/config', 'src/telemetry', 'src/tls', 'src/identity', 'src/labs', 'src/form'],
-    ...['src/images/catalogue', 'src/ops', 'src/tenants', 'src/sudo'],
+    ...['src/images/catalogue', 'src/ops', 'src/tenants', 'src/sudo', 'src/idle'],
   ],
   'src/settings': ['src/base', 'src/config', 'src/identity', 'src/labs', 'src/tls'],
   'src/cli': ['src'],
