@@ -25,6 +25,17 @@ describe('decide about the latest activity', () => {
     expect(decision).toMatchObject({ state: 'active', stop: undefined, activity: { lastMs: startMs, source: '' } })
   })
 
+  it('takes a request to keep it from the annotation when Redis forgot it, if no request could reach further', () => {
+    const keptUntil = (keepMs: number) => {
+      const history = new History(ruleWith(hour))
+      const { input } = history.look(idleSince())
+      return decide({ ...input, byHand: { lastMs: undefined, keepMs } }).activity.keepMs - startMs
+    }
+    expect(keptUntil(startMs + minutes(24 * 60))).toBe(minutes(24 * 60))
+    expect(keptUntil(startMs + minutes(24 * 60) + 1)).toBe(-startMs)
+    expect(keptUntil(startMs - 1)).toBe(-startMs)
+  })
+
   it('is now while it is busy, and the newest that the look shows else', () => {
     const history = idleHistory()
     expect(lookAfter(history, minutes(30), busy).activity).toMatchObject({ lastMs: history.nowMs, source: 'kernels' })

@@ -19,9 +19,8 @@ export function decide(input: DecideInput): Decision {
   const activity = notice ? { ...seen, warnedMs: notice.event === 'warning' ? nowMs : 0 } : seen
   const warnedUntilMs = activity.warnedMs > 0 ? activity.warnedMs + warnMs : 0
   const eligibleMs = next && Math.max(next.atMs, warnedUntilMs)
-  // A warning that is given now is not over: its time is more than nothing.
-  const isWarned = warnMs === 0 || activity.warnedMs > 0
-  const why = next?.mayStop && isWarned && eligibleMs! <= nowMs ? next.why : undefined
+  // A workload that nobody was warned of in time gets its warning here, which moves this time.
+  const why = next?.mayStop && eligibleMs! <= nowMs ? next.why : undefined
   return {
     activity,
     nextInMs: nextIn(input, { activity, eligibleMs, warnAtMs: next && next.atMs - warnMs }),

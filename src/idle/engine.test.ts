@@ -85,6 +85,7 @@ describe('IdleEngine', () => {
     await world.pass(100)
     await stopping
     expect([first.checking, world.ended.length, world.asked.length]).toEqual([0, 0, 1])
+    expect(world.log.messages).toEqual([])
     start(world)
     await world.pass(18_000)
     expect(world.asked).toHaveLength(1)
@@ -104,6 +105,7 @@ describe('IdleEngine', () => {
     await world.pass(40_000)
     expect(world.refused.map(({ id }) => id)).toEqual(['slow'])
     expect(world.ended.length).toBeGreaterThan(0)
+    expect(world.stamped).toHaveLength(world.ended.length)
   })
 
   it('goes on when Redis was away', async () => {
@@ -144,6 +146,18 @@ describe('IdleEngine and what may be asked', () => {
     start(world)
     await world.pass(5000)
     expect(world.asked).toEqual([])
+  })
+
+  it('sends no token when the watches fell silent during the check', async () => {
+    const world = new IdleWorld()
+    world.add('idle', idle)
+    world.read = (read => async facts => {
+      world.silence = 10_000
+      return read.call(world, facts)
+    })(world.read)
+    start(world)
+    await world.pass(5000)
+    expect([world.asked, world.ended]).toEqual([[], []])
   })
 
   it('asks no pod that is not ready, and counts it as one that does not answer', async () => {
@@ -198,10 +212,19 @@ describe('IdleEngine and what prevents a stop', () => {
       tries.push(world.nowMs)
       return tries.length < 3 ? 'held' : undefined
     }
-    start(world)
-    await world.pass(80_000)
+    start(world, { checkPeriodSeconds: 8 })
+    await world.pass(90_000)
     expect(world.stops).toHaveLength(1)
-    for (const gap of [tries[1]! - tries[0]!, tries[2]! - tries[1]!]) expect(gap).toBeGreaterThanOrEqual(5000)
+    for (const gap of [tries[1]! - tries[0]!, tries[2]! - tries[1]!]) expect(gap).toBeGreaterThanOrEqual(8000)
+  })
+
+  it('writes what it saw first, when Redis knows nothing of the pod that is to be stopped', async () => {
+    const world = new IdleWorld()
+    world.add('old', () => busy)
+    world.clock.advance(7_200_000)
+    start(world, { rules: [{ name: 'old', maxAgeSeconds: 3600, warnSeconds: 0 }] })
+    await world.pass(2500)
+    expect([world.ended.length, world.stops.map(({ why }) => why)]).toEqual([1, ['age']])
   })
 
   it('decides on no look that began more than 2 s ago', async () => {
