@@ -75,9 +75,9 @@ export class Idle {
 
   /** Lets time pass for what is known of a workload, and for the floor. */
   async pass(kind: WorkloadKind, id: string, ms: number): Promise<void> {
-    const { keys, redis } = this.store
+    const { keys } = this.store
     await this.#moveBack(keys.activity(kind, id), moments, ms)
-    await redis.hset(keys.activityFloor, 'floor', (await this.nowMs()) - ms)
+    await this.#moveBack(keys.activityFloor, ['floor'], ms)
   }
 
   async #moveBack(key: string, fields: readonly string[], ms: number): Promise<void> {
