@@ -111,6 +111,7 @@ function checkKeys(evidence: Evidence): Violation[] {
     keys.bell,
     keys.compareLease,
     keys.prepullLease,
+    keys.musterLease,
     keys.sealing,
     keys.audit,
     keys.activityFloor,
