@@ -17,6 +17,12 @@ export const commandsOfPrepulling = ['read-catalogue', 'end-refresh', 'read-prep
 /** Sent only by replicas that serve tenants, and by all of them: `test/integration/store/tenants.test.ts` repeats them. */
 export const commandsOfTenants = ['read-series', 'tell-tenant'] as const
 
+/** Sent only by replicas that stop idle labs: `test/integration/store/idle-*.test.ts` has what each of them guarantees. */
+export const commandsOfIdleness = [
+  ...['muster-due', 'enrol-due', 'take-due', 'dismiss-due', 'count-workloads', 'find-activities', 'raise-floor'],
+  ...['read-activity', 'read-idle-lab', 'end-check', 'touch-activity', 'keep-activity', 'cull-lab', 'request-stop'],
+] as const
+
 /** Traces of a command: its source's first line, or the hash of the whole once Redis has the script. */
 function tracesOf(command: string): readonly string[] {
   const file = files.find(name => name.startsWith(`${command}.`))

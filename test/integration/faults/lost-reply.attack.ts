@@ -5,7 +5,7 @@ import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { heal, poison } from '../../kit/fleet/heal.ts'
-import { allCommands, commandsOfPrepulling, commandsOfTenants, loseReplyTo } from './commands.ts'
+import { allCommands, commandsOfIdleness, commandsOfPrepulling, commandsOfTenants, loseReplyTo } from './commands.ts'
 import { isWhole } from './points.ts'
 import * as wave from './wave.ts'
 
@@ -258,7 +258,9 @@ attack(
 
 test('the table of T11 has a story for each command when one is added', () => {
   const covered = new Set(
-    [...ofOperations, ...others].map(([command]) => command).concat(commandsOfPrepulling, commandsOfTenants),
+    [...ofOperations, ...others]
+      .map(([command]) => command)
+      .concat(commandsOfPrepulling, commandsOfTenants, commandsOfIdleness),
   )
   expect(allCommands.filter(command => !covered.has(command))).toEqual([])
 })
