@@ -54,7 +54,15 @@ function make({ view, store = {}, kind = {}, ids = [] }: Script = {}) {
       clock: new ManualClock({ nowMs }),
     },
     kinds: [
-      { kind: 'lab', facts: id => ({ ...facts, id }), ownerOf: id => id, ruleOf: async () => rule, onKept, ...kind },
+      {
+        kind: 'lab',
+        facts: id => ({ ...facts, id }),
+        isEnding: () => false,
+        ownerOf: id => id,
+        ruleOf: async () => rule,
+        onKept,
+        ...kind,
+      },
     ],
     openEvents: async () => ({ read: async function* () {} }),
   })
@@ -92,6 +100,21 @@ describe('Activities.find', () => {
       ...{ ...lab, state: 'stopped' },
       stopped: { at: at(-minute), why: 'stopped after 60 min without activity (rule gpu)' },
     })
+  })
+
+  it('says stopping while its pod is being deleted, whoever deletes it', async () => {
+    const ending = { ...absent, isEnding: () => true }
+    const view = known({ stoppingMs: nowMs, stopped: { atMs: nowMs, words: 'w' } })
+    for (const each of [view, undefined]) {
+      expect((await make({ view: each, kind: ending }).activities.find(lab))?.state).toBe('stopping')
+      expect(await make({ view: each, kind: ending }).activities.push(lab)).toBe('stopping')
+    }
+  })
+
+  it('says stopped, and notes nothing, when a lab whose stop was requested has no pod any more', async () => {
+    const view = known({ stoppingMs: nowMs, stopped: { atMs: nowMs, words: 'w' } })
+    expect((await make({ view, kind: absent }).activities.find(lab))?.state).toBe('stopped')
+    expect(await make({ view, kind: absent }).activities.push(lab)).toBe('none')
   })
 
   it('shows nothing of what neither runs nor was stopped', async () => {

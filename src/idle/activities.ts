@@ -16,7 +16,7 @@ import type {
   WorkloadPage,
   WorkloadView,
 } from './service.ts'
-import { ageEndMs, keepLimitOf, timeText, viewOf } from './view.ts'
+import { ageEndMs, isStopping, keepLimitOf, timeText, viewOf } from './view.ts'
 import type { Workload, WorkloadFacts } from './workload.ts'
 
 export interface ActivitiesOptions {
@@ -105,8 +105,9 @@ export class Activities implements ActivityService {
 
   /** The watches show none that runs: it may be on its way out. */
   async #absent(kind: WorkloadKind, id: string): Promise<'stopping' | 'none'> {
+    if (this.#isEnding(kind, id)) return 'stopping'
     const [known] = await this.#options.store.find(kind, [id])
-    return known && known.stoppingMs > 0 ? 'stopping' : 'none'
+    return isStopping(known, false) ? 'stopping' : 'none'
   }
 
   async #views(kind: WorkloadKind, ids: readonly string[]): Promise<readonly (WorkloadView | undefined)[]> {
@@ -114,7 +115,14 @@ export class Activities implements ActivityService {
     const { store, idle, clock } = this.#options
     const found = await store.find(kind, ids)
     const common = { rules: idle.rules, wallMs: clock.wallMs() }
-    return ids.map((id, at) => viewOf({ kind, id }, { ...common, known: found[at], facts: this.#facts(kind, id) }))
+    return ids.map((id, at) => {
+      const seen = { facts: this.#facts(kind, id), isEnding: this.#isEnding(kind, id) }
+      return viewOf({ kind, id }, { ...common, ...seen, known: found[at] })
+    })
+  }
+
+  #isEnding(kind: WorkloadKind, id: string): boolean {
+    return this.#byKind.get(kind)?.isEnding(id) ?? false
   }
 
   #facts(kind: WorkloadKind, id: string): WorkloadFacts | undefined {

@@ -69,6 +69,11 @@ export class LabOwner implements WorkloadOwner {
     }
   }
 
+  /** Whether the watches show its pod as being deleted. */
+  isEnding(user: string): boolean {
+    return this.#podOf(user)?.deleting ?? false
+  }
+
   silenceMs(): number {
     return this.#options.pods.lastWordAgeMs()
   }

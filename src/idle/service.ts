@@ -7,6 +7,8 @@ export interface ActivityKind {
   readonly kind: WorkloadKind
   /** @returns undefined if the watches show none, or none that runs */
   facts(id: string): WorkloadFacts | undefined
+  /** Whether the watches show that it ends, for whichever reason. */
+  isEnding(id: string): boolean
   /** The user whose workload it is; undefined if that is nobody or not known. A lab has its user's name. */
   ownerOf(id: string): string | undefined
   /**

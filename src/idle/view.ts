@@ -10,6 +10,8 @@ export interface Shown {
   readonly known: ActivityView | undefined
   /** undefined: the watches show none that runs. */
   readonly facts: WorkloadFacts | undefined
+  /** The watches show that it ends. */
+  readonly isEnding: boolean
   readonly rules: readonly IdleRule[]
   readonly wallMs: number
 }
@@ -44,14 +46,18 @@ function given<Name extends string>(times: Readonly<Record<Name, number>>): { re
 }
 
 /** What has happened since the last look counts too. */
-function stateOf({ known, facts }: Shown): ShownState | undefined {
-  if (known && known.stoppingMs > 0) return 'stopping'
+function stateOf({ known, facts, isEnding }: Shown): ShownState | undefined {
+  if (isEnding || isStopping(known, facts !== undefined)) return 'stopping'
   if (!facts) return known?.stopped && 'stopped'
   const { activity, finding } = known ?? {}
   if (!activity || !finding) return 'unknown'
   if (activity.lastMs > activity.checkedMs) return 'active'
   return finding.state === 'warned' && activity.warnedMs === 0 ? 'idle' : finding.state
 }
+
+/** Redis has a lab as stopped from the request on, another workload when it has no pod. */
+export const isStopping = (known: ActivityView | undefined, isThere: boolean): boolean =>
+  known !== undefined && known.stoppingMs > 0 && (isThere || known.stopped === undefined)
 
 /** By the last look, and by what has happened since. */
 function eligibleMs({ known, rules }: Shown, facts: WorkloadFacts | undefined): number {

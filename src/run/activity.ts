@@ -16,7 +16,7 @@ import type { Part } from './part.ts'
 import type { Store } from './store.ts'
 
 /** A kind of workloads, and whose they are. */
-export type ServedKind = Pick<ActivityKind, 'ownerOf'> & { readonly owner: WorkloadOwner }
+export type ServedKind = Pick<ActivityKind, 'ownerOf' | 'isEnding'> & { readonly owner: WorkloadOwner }
 
 export interface ActivityShared {
   readonly kinds: readonly ServedKind[]
@@ -34,8 +34,8 @@ export function joinActivity(
 ): { readonly feature: Feature; readonly feed: Part } {
   const { idle } = config
   const served = kinds.map(
-    ({ owner, ownerOf }): ActivityKind => ({
-      ...{ kind: owner.kind, facts: id => owner.facts(id), ownerOf, onKept },
+    ({ owner, ownerOf, isEnding }): ActivityKind => ({
+      ...{ kind: owner.kind, facts: id => owner.facts(id), isEnding, ownerOf, onKept },
       ruleOf: async facts => {
         const known = await owner.read(facts)
         return known ? ruleOf(idle.rules, owner.kind, known.traits) : 'busy'

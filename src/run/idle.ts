@@ -52,7 +52,7 @@ export function joinIdle(basics: Basics, store: Store, cluster: Cluster, shared:
     periodMs: config.idle.checkPeriodSeconds * 1000,
   })
   const rest = joinActivity(basics, store, {
-    kinds: [{ owner: labs, ownerOf: user => user }],
+    kinds: [{ owner: labs, ownerOf: user => user, isEnding: user => labs.isEnding(user) }],
     ...{ activity, due, audit: shared.audit },
     onKept: (facts, untilMs) => engine.stampKeep(facts, untilMs),
   })
