@@ -9,7 +9,7 @@ import type { Taken } from '../store/idle.ts'
 import { decide } from './decide.ts'
 import type { Decision, Periods, Stop } from './decision.ts'
 import { msOf } from './ends.ts'
-import type { Look } from './evidence.ts'
+import type { Look, SourceName } from './evidence.ts'
 import { type LookOptions, lookAt } from './look.ts'
 import { ruleOf } from './rules.ts'
 import type { Stamper } from './stamper.ts'
@@ -27,6 +27,8 @@ export interface CheckOptions {
   readonly probe?: LookOptions['probe']
   /** Called after each request to stop. */
   readonly onStop: (facts: WorkloadFacts, stop: Stop, result: StopResult) => void
+  /** Called when one would be stopped, if silence of this source proved something. */
+  readonly onHeld: (source: SourceName) => void
 }
 
 /**
@@ -82,9 +84,11 @@ export class Check {
     const decision = decide({
       ...{ read: known.read, podUid: facts.podUid, startedMs: facts.startedMs, nowMs, rule, look },
       wallMs: clock.wallMs(),
+      unreported: owner.unreported,
       byHand: this.#byHand(facts),
       periods: this.#periods(),
     })
+    if (decision.heldBy) this.#options.onHeld(decision.heldBy)
     const seen = { facts, known, rule, decision, beganMs, nowMs }
     const nextInMs = decision.stop ? await this.#stop(owner, taken, seen, decision.stop, signal) : decision.nextInMs
     if (nextInMs === undefined) return look.kind

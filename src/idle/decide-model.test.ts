@@ -29,7 +29,7 @@ const looks = fc.oneof(
 const steps: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 12,
-    arbitrary: fc.record({ do: fc.constant('look' as const), afterMs, look: looks, behind: fc.boolean() }),
+    arbitrary: fc.record({ do: fc.constant('look' as const), afterMs, look: looks, untold: fc.boolean() }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('touch', 'newPod', 'raiseFloor'), afterMs }) },
   {
@@ -88,7 +88,7 @@ function check(
   expect(keepMs).toBeLessThanOrEqual(nowMs)
   if (stop.why === 'idle') {
     expect(input.look).toMatchObject({ kind: 'seen', busy: false })
-    expect(input.read.trafficIsBehind).toBe(false)
+    expect(input.read.trafficIsUntold).toBe(false)
     expect(nowMs - Math.max(trueLastMs, floorMs)).toBeGreaterThan(rule.idleTimeoutSeconds! * 1000)
   } else {
     expect(rule.unreachable.then).toBe('stop')

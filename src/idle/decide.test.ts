@@ -144,16 +144,28 @@ describe('decide about what gives no answer', () => {
     expect(lookAfter(history, minutes(121), unreachable).stop?.why).toBe('age')
   })
 
-  it('waits for a gateway that is behind, if the rule listens to traffic', () => {
+  it('waits for gateways that have not told, if the rule listens to traffic and the kind has any', () => {
+    const history = idleHistory({ ...hour, warnSeconds: 0 })
+    history.nowMs += minutes(60)
+    const decided = (...more: [boolean, 'traffic'[]?]) => history.look(idleSince(), ...more).decision
+    // Nothing holds what would not be stopped.
+    expect(decided(true)).toMatchObject({ stop: undefined, state: 'unknown', heldBy: undefined })
+    history.nowMs += minutes(1)
+    expect(decided(true)).toMatchObject({ stop: undefined, state: 'unknown', nextInMs: 60_000, heldBy: 'traffic' })
+    expect(decided(true, ['traffic'])).toMatchObject({ stop: { why: 'idle' }, heldBy: undefined })
+    expect(decided(false).stop?.why).toBe('idle')
+    history.rule = ruleWith({ ...hour, warnSeconds: 0, sources: ['kernels'] })
+    expect(decided(true).stop?.why).toBe('idle')
+  })
+
+  it('counts a workload of untold traffic as active when somebody reports its use', () => {
     const history = idleHistory({ ...hour, warnSeconds: 0 })
     history.nowMs += minutes(61)
-    expect(history.look(idleSince(), true).decision).toMatchObject({
+    expect(history.look(busy, true).decision).toMatchObject({
       stop: undefined,
-      state: 'unknown',
-      nextInMs: 60_000,
+      activity: { lastMs: history.nowMs },
+      heldBy: undefined,
     })
-    history.rule = ruleWith({ ...hour, warnSeconds: 0, sources: ['kernels'] })
-    expect(history.look(idleSince(), true).decision.stop?.why).toBe('idle')
   })
 })
 

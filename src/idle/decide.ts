@@ -5,7 +5,7 @@
 import type { IdleRule } from '../config/idle.ts'
 import type { Activity, ActivityEvent, WorkloadState } from '../store/idle.ts'
 import type { DecideInput, Decision, Notice } from './decision.ts'
-import { type Ends, ends, isBehind, msOf, nothingToEnd } from './ends.ts'
+import { type Ends, ends, msOf, nothingToEnd, unheardOf } from './ends.ts'
 import { afterLook, firstSight } from './seen.ts'
 import { isoOf } from './words.ts'
 
@@ -13,7 +13,7 @@ export function decide(input: DecideInput): Decision {
   const { rule, nowMs } = input
   const before = input.read.activity ?? firstSight(input)
   const seen = afterLook(input, before)
-  const { next, afterMs } = rule ? ends({ ...input, rule, activity: seen }) : nothingToEnd
+  const { next, afterMs, heldBy } = rule ? ends({ ...input, rule, activity: seen }) : nothingToEnd
   const warnMs = msOf(rule?.warnSeconds)
   const notice = noticeOf(input, seen, next, warnMs)
   const activity = notice ? { ...seen, warnedMs: notice.event === 'warning' ? nowMs : 0 } : seen
@@ -28,6 +28,7 @@ export function decide(input: DecideInput): Decision {
     notice,
     stop: why && { why, afterMs: afterMs[why]!, rule: rule!.name },
     state: stateOf(input, activity),
+    heldBy: why ? undefined : heldBy,
     eligibleMs,
   }
 }
@@ -101,7 +102,7 @@ function eventsOf(
 
 function stateOf(input: DecideInput, { warnedMs, lastMs }: Activity): WorkloadState {
   const { look, nowMs, periods, rule } = input
-  if (look.kind !== 'seen' || rule === undefined || isBehind(input)) return 'unknown'
+  if (look.kind !== 'seen' || rule === undefined || unheardOf(input)) return 'unknown'
   if (warnedMs > 0) return 'warned'
   return look.busy || nowMs - lastMs <= periods.restMs ? 'active' : 'idle'
 }

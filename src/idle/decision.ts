@@ -1,7 +1,7 @@
 /** What a decision on a workload needs, and what it says. Types alone. */
 import type { IdleRule } from '../config/idle.ts'
 import type { Activity, ActivityEvent, ActivityRead, StopReason, WorkloadState } from '../store/idle.ts'
-import type { Look } from './evidence.ts'
+import type { Look, SourceName } from './evidence.ts'
 
 export interface Periods {
   readonly checkMs: number
@@ -20,6 +20,8 @@ export interface DecideInput {
   /** undefined: it is never stopped, and was not asked. */
   readonly rule: IdleRule | undefined
   readonly look: Look
+  /** Sources that nobody reports of its kind, so nothing waits for them. */
+  readonly unreported: readonly SourceName[]
   /** The annotations last-activity and keep-until, as a person may have written them. */
   readonly byHand: { readonly lastMs: number | undefined; readonly keepMs: number | undefined }
   readonly periods: Periods
@@ -51,6 +53,8 @@ export interface Decision {
   /** It is to be stopped now, on this look. */
   readonly stop: Stop | undefined
   readonly state: WorkloadState
+  /** It would be stopped, but silence of this source proves nothing now. */
+  readonly heldBy: SourceName | undefined
   /** When it may be stopped at the earliest if nothing happens; undefined: never. */
   readonly eligibleMs: number | undefined
 }

@@ -2,6 +2,7 @@
 import type { IdleRule } from '../config/idle.ts'
 import type { Activity, StopReason } from '../store/idle.ts'
 import type { DecideInput } from './decision.ts'
+import type { SourceName } from './evidence.ts'
 
 /** One way to end. */
 interface End {
@@ -17,18 +18,22 @@ export interface Ends {
   readonly next: End | undefined
   /** By why: the time that the rule gives. */
   readonly afterMs: Readonly<Partial<Record<StopReason, number>>>
+  /** Its time of idleness has passed, but silence of this source proves nothing. */
+  readonly heldBy?: SourceName | undefined
 }
 
 export const nothingToEnd: Ends = { next: undefined, afterMs: {} }
 
-type Input = Pick<DecideInput, 'look' | 'read' | 'nowMs' | 'wallMs' | 'startedMs'> & {
+type Input = Pick<DecideInput, 'look' | 'read' | 'nowMs' | 'wallMs' | 'startedMs' | 'unreported'> & {
   readonly rule: IdleRule
   readonly activity: Activity
 }
 
 export function ends(input: Input): Ends {
-  const { rule } = input
-  const all = [idleEnd(input), ageEnd(input), unreachableEnd(input)].filter(end => end !== undefined)
+  const { rule, look, nowMs } = input
+  const idle = idleEnd(input)
+  const all = [idle, ageEnd(input), unreachableEnd(input)].filter(end => end !== undefined)
+  const isOver = look.kind === 'seen' && idle !== undefined && idle.atMs <= nowMs
   // What cannot happen now must not hide what can.
   const possible = all.some(({ mayStop }) => mayStop) ? all.filter(({ mayStop }) => mayStop) : all
   return {
@@ -38,21 +43,29 @@ export function ends(input: Input): Ends {
       age: msOf(rule.maxAgeSeconds),
       unreachable: msOf(rule.unreachable.afterSeconds),
     },
+    heldBy: isOver ? unheardOf(input) : undefined,
   }
 }
 
 /** Whole milliseconds. */
 export const msOf = (seconds = 0): number => Math.ceil(seconds * 1000)
 
-/** A gateway has not said what it saw, so silence of traffic proves nothing. */
-export const isBehind = ({ read, rule }: Pick<DecideInput, 'read' | 'rule'>): boolean =>
-  read.trafficIsBehind && (rule?.sources.includes('traffic') ?? false)
+/** A source of the rule whose silence proves nothing now; undefined if that of each one counts. */
+export const unheardOf = ({
+  read,
+  rule,
+  unreported,
+}: Pick<DecideInput, 'read' | 'rule' | 'unreported'>): SourceName | undefined => {
+  const isWaitedFor = (source: SourceName) => rule?.sources.includes(source) && !unreported.includes(source)
+  return read.trafficIsUntold && isWaitedFor('traffic') ? 'traffic' : undefined
+}
 
 /** Idle for *longer* than the time-out, by a look that shows it: unknown is not idle. */
-function idleEnd({ rule, look, read, activity }: Input): End | undefined {
+function idleEnd(input: Input): End | undefined {
+  const { rule, look, read, activity } = input
   if (rule.idleTimeoutSeconds === undefined) return undefined
   const atMs = Math.max(activity.lastMs, read.floorMs) + msOf(rule.idleTimeoutSeconds) + 1
-  const mayStop = look.kind === 'seen' && !isBehind({ read, rule })
+  const mayStop = look.kind === 'seen' && unheardOf(input) === undefined
   return { why: 'idle', atMs: Math.max(atMs, activity.keepMs), mayStop }
 }
 

@@ -42,6 +42,7 @@ export class IdleEngine {
       store: activity,
       stamper: this.#stamper,
       onStop: (facts, stop, result) => this.#onStop(facts, stop, result),
+      onHeld: cause => options.metrics.holds.inc({ cause }),
     })
     const clocks = new Clocks({ clock, onJump: byMs => this.#onJump(byMs) })
     const lane = (name: 'fast' | 'slow', places: number) =>

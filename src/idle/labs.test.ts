@@ -33,7 +33,7 @@ interface Parts {
 
 function ownerOf({ pods = [running], answer = { op: 8 }, ...more }: Parts = {}) {
   const calls: unknown[] = []
-  const read = { activity: undefined, floorMs: 0, nowMs: 1, touches: 0, trafficIsBehind: false }
+  const read = { activity: undefined, floorMs: 0, nowMs: 1, touches: 0, trafficIsUntold: false }
   const options: LabOwnerOptions = {
     stampPolicy: 'onchange',
     namespacePrefix: 'nublado',

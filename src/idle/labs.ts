@@ -46,6 +46,8 @@ const maxCredentials = 10_000
 
 export class LabOwner implements WorkloadOwner {
   readonly kind = 'lab'
+  /** JupyterHub's proxy serves labs. */
+  readonly unreported = ['traffic'] as const
   readonly stampPolicy: LabOwnerOptions['stampPolicy']
   readonly #options: LabOwnerOptions
   /** Credentials that were read from the cluster, by the UID of the namespace: each of them takes a binding and two requests. */

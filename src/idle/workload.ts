@@ -10,6 +10,7 @@
  */
 import type { StampPolicy, WorkloadKind } from '../config/idle.ts'
 import type { ActivityRead, StopRefusal, StopRequest } from '../store/idle.ts'
+import type { SourceName } from './evidence.ts'
 import type { ProbeTarget } from './questions.ts'
 
 export interface Workload {
@@ -70,6 +71,11 @@ export type StopResult = 'requested' | StopRefusal
 export interface WorkloadOwner {
   readonly kind: WorkloadKind
   readonly stampPolicy: StampPolicy
+  /**
+   * Sources that nobody reports of this kind, such as `traffic` of labs, which no gateway serves. Of all others silence
+   * counts only where it was reported.
+   */
+  readonly unreported: readonly SourceName[]
   /** @returns undefined if the watches show none, or none with a pod that runs and is not being deleted */
   facts(id: string): WorkloadFacts | undefined
   /** Milliseconds since the watches of its pods heard from the API server. */

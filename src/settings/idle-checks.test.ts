@@ -39,12 +39,15 @@ describe('crossProblems of idle', () => {
     expect(problemsOf({ rules: [rule('a'), rule('a')] }, { run: ['tenants'] })).toEqual([])
   })
 
-  it('has one when a rule for labs asks them nothing', () => {
+  it('has one when a rule asks nothing of what no gateway serves', () => {
     const sources = ['traffic', 'push']
     expect(problemsOf({ rules: [rule('a', { sources })] })).toEqual([
       'idle.rules.0.sources: names none by which a lab is asked, so a busy one would count as idle',
     ])
     expect(problemsOf({ rules: [rule('a', { sources, match: { kinds: ['app'] } })] })).toEqual([])
+    expect(problemsOf({ rules: [rule('a', { sources, match: { kinds: ['app', 'notebook'] } })] })).toEqual([
+      'idle.rules.0.sources: names none by which a notebook is asked, so a busy one would count as idle',
+    ])
   })
 })
 

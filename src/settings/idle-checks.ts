@@ -1,6 +1,6 @@
 /** Checks of the block `idle`, and warnings about rules that do nothing. */
 import { globs } from '../base/glob.ts'
-import type { IdleRule, WorkloadKind } from '../config/idle.ts'
+import { type IdleRule, type WorkloadKind, workloadKinds } from '../config/idle.ts'
 import type { Config } from '../config/schema.ts'
 
 type Rules = readonly IdleRule[]
@@ -41,11 +41,11 @@ function timeProblems({ idleTimeoutSeconds, maxAgeSeconds, warnSeconds }: IdleRu
 
 const asked: ReadonlySet<string> = new Set(['kernels', 'terminals', 'server', 'metric', 'json'])
 
-/** Nobody reports all activity of a lab: one that is not asked would count as idle while it works. */
+/** A gateway sees all traffic of an app. Nobody reports all activity of other kinds: a busy one would count as idle. */
 function sourceProblems({ match: { kinds }, sources, idleTimeoutSeconds }: IdleRule, key: string): string[] {
-  const mayBeLab = kinds === undefined || kinds.includes('lab')
-  if (!mayBeLab || idleTimeoutSeconds === undefined || sources.some(source => asked.has(source))) return []
-  return [`${key}.sources: names none by which a lab is asked, so a busy one would count as idle`]
+  const kind = (kinds ?? workloadKinds).find(each => each !== 'app')
+  if (!kind || idleTimeoutSeconds === undefined || sources.some(source => asked.has(source))) return []
+  return [`${key}.sources: names none by which a ${kind} is asked, so a busy one would count as idle`]
 }
 
 /** @returns warnings: permitted settings that an operator should know about */

@@ -22,7 +22,7 @@ export type ReadAnswer = [
   now: string,
   floor: string,
   touches: string,
-  behind: number,
+  untold: number,
   last: string,
   source: string,
   fields: string[],
@@ -58,13 +58,13 @@ function activityOf(fields: Fields, lastMs: number, source: string): Activity | 
   }
 }
 
-export function readOf([now, floor, touches, behind, last, source, flat]: ReadAnswer): ActivityRead {
+export function readOf([now, floor, touches, untold, last, source, flat]: ReadAnswer): ActivityRead {
   return {
     activity: activityOf(pairs(flat), Number(last), source),
     floorMs: Number(floor),
     nowMs: Number(now),
     touches: Number(touches),
-    trafficIsBehind: behind === 1,
+    trafficIsUntold: untold === 1,
   }
 }
 

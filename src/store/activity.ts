@@ -29,10 +29,7 @@ import type {
 import type { Keys } from './keys.ts'
 import { counterAhead } from './operations.ts'
 import { encodeEvents } from './records.ts'
-
-/** A gateway tells every 5 s what it saw. One that has not for so long is behind, and after a longer time it is gone. */
-const behindMs = 15_000
-const gatewayGoneMs = 600_000
+import { gatewayBehindMs, gatewayGoneMs } from './touches.ts'
 
 export class ActivityStore {
   readonly #connection: Pick<Connection, 'run'>
@@ -49,7 +46,7 @@ export class ActivityStore {
    */
   async read(kind: WorkloadKind, id: string, podUid: string): Promise<ActivityRead> {
     const keys = this.#readKeys(kind, id)
-    const args = (identity: string) => [identity, podUid, behindMs, gatewayGoneMs]
+    const args = (identity: string) => [identity, podUid, gatewayBehindMs, gatewayGoneMs]
     return readOf((await this.#connection.run('read-activity', keys, args)) as ReadAnswer)
   }
 
@@ -59,7 +56,7 @@ export class ActivityStore {
    */
   async readLab(user: string, podUid: string): Promise<LabRead> {
     const keys = [...this.#readKeys(labKind, user), this.#keys.generation, this.#keys.record(user)]
-    const args = (identity: string) => [identity, podUid, behindMs, gatewayGoneMs]
+    const args = (identity: string) => [identity, podUid, gatewayBehindMs, gatewayGoneMs]
     const answer = (await this.#connection.run('read-idle-lab', keys, args)) as [string, ReadAnswer, LabAnswer]
     if (answer[0] === 'comparing') throw comparingLabs()
     return { ...readOf(answer[1]), lab: labOf(answer[2], user) }
@@ -159,6 +156,6 @@ export class ActivityStore {
   }
 
   #readKeys(kind: WorkloadKind, id: string): string[] {
-    return [this.#keys.activityFloor, this.#keys.activity(kind, id), this.#keys.activityFlushed]
+    return [this.#keys.activityFloor, this.#keys.activity(kind, id), this.#keys.activityFlushed(kind)]
   }
 }

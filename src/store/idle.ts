@@ -61,8 +61,8 @@ export interface ActivityRead {
   readonly nowMs: number
   /** Counts touches. The end of a check and a stop bring it back: another number means that somebody came meanwhile. */
   readonly touches: number
-  /** A gateway has not said for a while what it saw: silence of `traffic` proves nothing. */
-  readonly trafficIsBehind: boolean
+  /** No gateway tells what it sees, or one that did has not for a while: silence of `traffic` proves nothing. */
+  readonly trafficIsUntold: boolean
 }
 
 /** The lab by its record, read in the same moment. */

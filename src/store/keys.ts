@@ -37,7 +37,7 @@
  * | due-slow:KIND | sorted set | a week after the last check | the same, for those that did not answer last time |
  * | activity:KIND:ID | hash | a week after the last write | what is known of a workload's activity |
  * | activity-floor | hash | a week after the last check | identity of the Redis that idle times were measured in, and since when |
- * | activity-flushed | hash | a week after the last flush | by gateway: until when it has told what it saw |
+ * | activity-flushed:KIND | hash | a week after the last flush | by gateway: until when it has told what it saw |
  * | activity-states:KIND | sorted set | a week after the last check | workloads by what their last check found |
  * | activity-stops:KIND | sorted set | 2 minutes after the last stop | the stops of the last minute |
  * | activity-events | stream | a week after the last event | the events of all workloads, ids `<series>-<n>` |
@@ -126,7 +126,6 @@ export class Keys extends Family {
   readonly prepullLease: string
   readonly musterLease: string
   readonly activityFloor: string
-  readonly activityFlushed: string
   readonly activityEvents: string
   readonly #tag: string
 
@@ -147,7 +146,6 @@ export class Keys extends Family {
     this.prepullLease = `${tag}lease-of-prepull`
     this.musterLease = `${tag}lease-of-muster`
     this.activityFloor = `${tag}activity-floor`
-    this.activityFlushed = `${tag}activity-flushed`
     this.activityEvents = `${tag}activity-events`
   }
 
@@ -182,6 +180,9 @@ export class Keys extends Family {
   }
   activity(kind: string, id: string): string {
     return `${this.#tag}activity:${kind}:${id}`
+  }
+  activityFlushed(kind: string): string {
+    return `${this.#tag}activity-flushed:${kind}`
   }
   activityStates(kind: string): string {
     return `${this.#tag}activity-states:${kind}`

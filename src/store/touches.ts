@@ -5,13 +5,25 @@ import { comparingLabs } from './due.ts'
 import type { Touch, TouchAnswer } from './idle.ts'
 import type { Keys } from './keys.ts'
 
-/** Those of a gateway. */
-const bySource = 'traffic'
+/** A gateway tells every 5 s what it saw. One that has not for so long is behind, and after a longer time it is gone. */
+export const gatewayBehindMs = 15_000
+export const gatewayGoneMs = 600_000
 
-interface Flush {
-  readonly source: string
+/** What a gateway says beside its touches: that it has seen no more. */
+export interface Mark {
+  /** Its name, unique among all that run. */
   readonly gateway: string
-  readonly leaving: boolean
+  /** By Redis' clock; undefined: until now. It is never believed beyond now. */
+  readonly upToMs?: number | undefined
+  /** It ends, and is not waited for. */
+  readonly leaving?: boolean
+}
+
+export interface Touched {
+  /** For each touch. */
+  readonly answers: readonly TouchAnswer[]
+  /** Redis' clock. */
+  readonly nowMs: number
 }
 
 export class TouchStore {
@@ -29,23 +41,27 @@ export class TouchStore {
    * @throws {RetryLater} when the data of labs are not compared, or Redis does not answer
    */
   async touch(kind: WorkloadKind, touch: Touch, source: string): Promise<TouchAnswer> {
-    const [answer] = await this.#send(kind, [touch], { source, gateway: '', leaving: false })
-    return answer!
+    const { answers } = await this.touchAll(kind, [touch], source)
+    return answers[0]!
   }
 
   /**
-   * As `touch`, for all that a gateway saw, even if that is nothing: it says that it has seen no more until now.
-   * @param leaving the gateway ends, and is not waited for
-   * @returns an answer for each touch
+   * As `touch`, for many by one script.
+   * @param mark of a gateway: it has seen no more of this kind than these touches
    * @throws {RetryLater} as `touch`
    */
-  async flush(
-    kind: WorkloadKind,
-    gateway: string,
-    touches: readonly Touch[],
-    leaving = false,
-  ): Promise<readonly TouchAnswer[]> {
-    return this.#send(kind, touches, { source: bySource, gateway, leaving })
+  async touchAll(kind: WorkloadKind, touches: readonly Touch[], source: string, mark?: Mark): Promise<Touched> {
+    const { gateway = '', upToMs, leaving = false } = mark ?? {}
+    const keys = touches.flatMap(({ id }) => this.#keysOf(kind, id))
+    const args = touches.flatMap(({ podUid = '', ageMs }) => [podUid, Math.max(0, Math.floor(ageMs))])
+    const upTo = upToMs === undefined ? '' : Math.floor(upToMs)
+    const [is, now, ...answers] = (await this.#connection.run(
+      'touch-activity',
+      [this.#keys.generation, this.#keys.activityFlushed(kind), ...keys],
+      identity => [identity, kind, source, gateway, leaving ? '1' : '', upTo, gatewayGoneMs, ...args],
+    )) as [string, string, ...TouchAnswer[]]
+    if (is === 'comparing') throw comparingLabs()
+    return { answers, nowMs: Number(now) }
   }
 
   /**
@@ -84,22 +100,6 @@ export class TouchStore {
     const [answer, until] = (await this.#connection.run('keep-activity', keys, args)) as [string, string?]
     if (answer === 'comparing') throw comparingLabs()
     return [answer as TouchAnswer, until]
-  }
-
-  async #send(
-    kind: WorkloadKind,
-    touches: readonly Touch[],
-    { source, gateway, leaving }: Flush,
-  ): Promise<TouchAnswer[]> {
-    const keys = touches.flatMap(({ id }) => this.#keysOf(kind, id))
-    const args = touches.flatMap(({ podUid = '', ageMs }) => [podUid, Math.max(0, Math.floor(ageMs))])
-    const [is, ...answers] = (await this.#connection.run(
-      'touch-activity',
-      [this.#keys.generation, this.#keys.activityFlushed, ...keys],
-      identity => [identity, kind, source, gateway, leaving ? '1' : '', ...args],
-    )) as [string, ...TouchAnswer[]]
-    if (is === 'comparing') throw comparingLabs()
-    return answers
   }
 
   #keysOf(kind: WorkloadKind, id: string): [activity: string, record: string] {

@@ -60,7 +60,7 @@ export function createIdleMetrics(registry: Registry, { kinds, census }: IdleGau
     }),
     holds: new Counter({
       name: 'skylab_idle_holds_total',
-      help: 'What kept this replica from stopping workloads, by cause (fuse: too many stops within a minute, or too many workloads that do not answer; clock: Redis’ clock was stepped; watch: the watches are silent)',
+      help: 'What kept this replica from stopping workloads, by cause (fuse: too many stops within a minute, or too many workloads that do not answer; clock: Redis’ clock was stepped; watch: the watches are silent; traffic: no gateway tells what it sees, or one has not for 15 s)',
       labelNames: ['cause'] as const,
       registers,
     }),
@@ -73,5 +73,5 @@ export function beginIdleAtZero({ checks, stops, holds }: IdleMetrics, kinds: re
     for (const result of ['seen', 'denied', 'unreachable']) checks.inc({ kind, result }, 0)
     for (const reason of ['idle', 'age', 'unreachable']) stops.inc({ kind, reason, result: 'requested' }, 0)
   }
-  for (const cause of ['fuse', 'clock', 'watch']) holds.inc({ cause }, 0)
+  for (const cause of ['fuse', 'clock', 'watch', 'traffic']) holds.inc({ cause }, 0)
 }

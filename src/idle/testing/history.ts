@@ -15,7 +15,7 @@ export const busy: Look = { kind: 'seen', busy: true, ageMs: 0, source: 'kernels
 export const unreachable: Look = { kind: 'unreachable', words: 'it does not answer' }
 
 export type Step =
-  | { readonly do: 'look'; readonly afterMs: number; readonly look: Look; readonly behind?: boolean }
+  | { readonly do: 'look'; readonly afterMs: number; readonly look: Look; readonly untold?: boolean }
   | { readonly do: 'touch' | 'newPod' | 'raiseFloor'; readonly afterMs: number }
   | { readonly do: 'keep'; readonly afterMs: number; readonly forMs: number }
   | { readonly do: 'rule'; readonly afterMs: number; readonly rule: IdleRule }
@@ -50,7 +50,7 @@ export class History {
   /** @returns the decision of a look; undefined for other steps */
   step(step: Step): { readonly input: DecideInput; readonly decision: Decision } | undefined {
     this.nowMs += step.afterMs
-    if (step.do === 'look') return this.look(step.look, step.behind)
+    if (step.do === 'look') return this.look(step.look, step.untold)
     if (step.do === 'rule') this.rule = step.rule
     if (step.do === 'raiseFloor') this.floorMs = this.nowMs
     if (step.do === 'annotate') this.byHandMs = this.nowMs + step.aheadMs
@@ -65,17 +65,17 @@ export class History {
     return undefined
   }
 
-  look(look: Look, behind = false) {
+  look(look: Look, untold = false, unreported: DecideInput['unreported'] = []) {
     const read: ActivityRead = {
       activity: this.activity?.podUid === this.podUid ? this.activity : undefined,
       floorMs: this.floorMs,
       nowMs: this.nowMs,
       touches: 0,
-      trafficIsBehind: behind,
+      trafficIsUntold: untold,
     }
     const byHand = { lastMs: this.byHandMs, keepMs: undefined }
     const { podUid, startedMs, nowMs, rule } = this
-    const input = { read, podUid, startedMs, wallMs: nowMs, nowMs, rule, look, byHand, periods }
+    const input = { read, podUid, startedMs, wallMs: nowMs, nowMs, rule, look, unreported, byHand, periods }
     const decision = decide(input)
     this.#learn(input, decision)
     this.activity = decision.activity

@@ -41,6 +41,7 @@ interface Row {
 export class IdleWorld implements WorkloadOwner {
   readonly kind = 'lab'
   readonly stampPolicy = 'onchange'
+  unreported: WorkloadOwner['unreported'] = ['traffic']
   readonly clock = new ManualClock({ nowMs: startMs })
   readonly pods = new Map<string, Pod>()
   /** Redis. */
@@ -50,6 +51,7 @@ export class IdleWorld implements WorkloadOwner {
   floorMs = 0
   redisAheadMs = 0
   redisIsAway = false
+  trafficIsUntold = false
   /** What happened, in order. */
   readonly asked: { readonly id: string; readonly atMs: number; readonly target: ProbeTarget }[] = []
   readonly ended: CheckEnd[] = []
@@ -131,7 +133,12 @@ export class IdleWorld implements WorkloadOwner {
     const activity = this.known.get(id)
     const read: ActivityRead = {
       activity: activity?.podUid === podUid ? activity : undefined,
-      ...{ floorMs: this.floorMs, nowMs: this.nowMs, touches: this.touches.get(id) ?? 0, trafficIsBehind: false },
+      ...{
+        floorMs: this.floorMs,
+        nowMs: this.nowMs,
+        touches: this.touches.get(id) ?? 0,
+        trafficIsUntold: this.trafficIsUntold,
+      },
     }
     return {
       read,

@@ -4,7 +4,7 @@
 -- KEYS: floor (hash) activity (hash) flushed (hash)
 -- ARGV: identity podUid behindMs forgetMs
 --   behindMs, forgetMs: how long a gateway may be silent before it is behind, and before it is gone
--- returns: {now, floor, touches, is traffic behind (1 or 0), last, source, {field, value, …}}; no fields if nothing is known of
+-- returns: {now, floor, touches, is traffic untold (1 or 0), last, source, {field, value, …}}; no fields if nothing is known of
 --   this incarnation
 local floor, activity, flushed = unpack(KEYS)
 local keys = { floor = floor, activity = activity, flushed = flushed }

@@ -17,7 +17,7 @@ test('end writes what read returns, and nothing ahead of now', async () => {
   })
   await idle().check('app', 'a', { activity: known })
   const read = await idle().activity.read('app', 'a', podUid)
-  expect(read).toMatchObject({ activity: known, touches: 0, trafficIsBehind: false })
+  expect(read).toMatchObject({ activity: known, touches: 0, trafficIsUntold: true })
   expect(read.nowMs).toBeGreaterThanOrEqual(read.floorMs)
   expect(await idle().activity.read('app', 'a', 'another')).toMatchObject({ activity: undefined })
   const ahead = now + hourMs

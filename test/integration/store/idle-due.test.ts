@@ -133,12 +133,12 @@ test('no key of the idle engine stays for ever', async () => {
     events: [{ event: 'unreachable', data: '{}' }],
   })
   await idle().check('app', 'b')
-  await touches.flush('app', 'gateway', [{ id: 'c', ageMs: 0 }])
+  await touches.touchAll('app', [{ id: 'c', ageMs: 0 }], 'traffic', { gateway: 'gateway' })
   await idle().activity.cullLab(await idle().askFor('ada'))
   const keys = await store.redis.keys(`{${store.prefix}}:*`)
   const ofIdle = keys.filter(key => /:(due|activity)/.test(key))
   expect(ofIdle.map(key => key.replace(/^.*?}:/, '')).sort()).toEqual([
-    ...['activity-events', 'activity-floor', 'activity-flushed', 'activity-states:app', 'activity-stops:lab'],
+    ...['activity-events', 'activity-floor', 'activity-flushed:app', 'activity-states:app', 'activity-stops:lab'],
     ...['activity:app:a', 'activity:app:b', 'activity:app:c', 'activity:lab:ada', 'due-slow:app', 'due:app'],
   ])
   for (const key of ofIdle) expect(await store.redis.pttl(key), key).toBeGreaterThan(0)

@@ -75,55 +75,6 @@ describe('a touch of a lab', () => {
   })
 })
 
-describe('flush', () => {
-  const flush = (gateway: string, ids: string[] = [], leaving = false) =>
-    idle().touches.flush(
-      'app',
-      gateway,
-      ids.map(id => ({ id, ageMs: 0 })),
-      leaving,
-    )
-  const behind = async () => (await idle().activity.read('app', 'a', podUid)).trafficIsBehind
-  const silent = async (gateway: string, ms: number) => {
-    const { redis, keys } = idle().store
-    await redis.hset(keys.activityFlushed, gateway, (await idle().nowMs()) - ms)
-  }
-
-  test('answers for each workload', async () => {
-    const { redis, keys } = idle().store
-    await redis.hset(keys.activity('app', 'b'), 'stopping', 1)
-    expect(await flush('g', ['a', 'b', 'c'])).toEqual(['kept', 'stopping', 'kept'])
-    expect(await idle().known('app', 'c')).toMatchObject({ touchedBy: 'traffic' })
-    expect(await flush('g')).toEqual([])
-  })
-
-  test('shows that traffic is known up to now, until a gateway falls silent', async () => {
-    expect(await behind()).toBe(false)
-    await flush('g')
-    await flush('h')
-    expect(await behind()).toBe(false)
-    await silent('g', 30_000)
-    expect(await behind()).toBe(true)
-    await flush('g')
-    expect(await behind()).toBe(false)
-  })
-
-  test('a gateway that left, or is silent for long, is not waited for', async () => {
-    await flush('g')
-    await flush('h')
-    await silent('h', 11 * minuteMs)
-    await silent('g', 30_000)
-    expect(await behind()).toBe(true)
-    await flush('g', [], true)
-    expect(await behind()).toBe(false)
-  })
-
-  test('a mark ahead of now proves nothing', async () => {
-    await silent('g', -minuteMs)
-    expect(await behind()).toBe(true)
-  })
-})
-
 describe('keepAlive', () => {
   test('grants a time up to the greatest age, and can be taken back', async () => {
     const now = await idle().nowMs()

@@ -115,7 +115,6 @@ function checkKeys(evidence: Evidence): Violation[] {
     keys.sealing,
     keys.audit,
     keys.activityFloor,
-    keys.activityFlushed,
     keys.activityEvents,
   ])
   return [...redis].flatMap(([key, { ttlMs }]) => {
@@ -134,7 +133,7 @@ function checkKeys(evidence: Evidence): Violation[] {
 const isOfKind = (name: string, kind: string) => name.startsWith(`${kind}:`) || name.startsWith(`${kind}-`)
 
 const caches = ['catalogue', 'digests', 'lease-of-refresh']
-const ofIdle = ['due', 'due-slow', 'activity', 'activity-states', 'activity-stops']
+const ofIdle = ['due', 'due-slow', 'activity', 'activity-states', 'activity-stops', 'activity-flushed']
 const passingKinds = new Set(['events', 'tombstone', 'nonce', 'idempotency', ...caches, ...ofIdle])
 
 const statusScores: globalThis.Record<string, number> = { pending: 1, running: 2, terminating: 3, failed: 4 }

@@ -1,5 +1,5 @@
 /** The idle engine's part of the store, with workloads whose time has passed already. */
-
+import { type Clock, systemClock } from '../../../src/base/clock.ts'
 import type { WorkloadKind } from '../../../src/config/idle.ts'
 import { ActivityStore } from '../../../src/store/activity.ts'
 import { DueStore } from '../../../src/store/due.ts'
@@ -13,6 +13,7 @@ import type {
   Taken,
 } from '../../../src/store/idle.ts'
 import { TouchStore } from '../../../src/store/touches.ts'
+import { TrafficStore } from '../../../src/store/traffic.ts'
 import { type Store, useStore as storeOf } from './store.ts'
 
 export const minuteMs = 60_000
@@ -129,6 +130,11 @@ export class Idle {
         data: '{"rule":"a"}',
       },
     }
+  }
+
+  /** A gateway of apps, with a clock of its own. */
+  gateway(name: string, clock: Pick<Clock, 'monotonicMs'> = systemClock): TrafficStore {
+    return new TrafficStore({ touches: this.touches, clock, gateway: name, kinds: ['app'] })
   }
 
   /** All events of workloads, as `event id`. */
