@@ -32,6 +32,20 @@ describe('readKernels', () => {
     },
   )
 
+  test.each<[string, string, Evidence]>([
+    ['10 minutes', '2025-08-14T03:15:26Z', { busy: true, ageMs: 0 }],
+    ['longer', '2025-08-14T03:15:25.999Z', { busy: false, ageMs: 600_001 }],
+  ])('counts a kernel that is starting for %s by that', (_, since, seen) => {
+    expect(read([kernel('idle', '2025-08-14T01:00:00Z'), kernel('starting', since)])).toEqual(seen)
+  })
+
+  test('shows work when one kernel starts and another one has hung', () => {
+    const hung = kernel('starting', '2025-08-14T01:00:00Z')
+    expect(read([hung, kernel('starting')]).busy).toBe(true)
+    expect(read([hung, kernel('busy', 'garbage')]).busy).toBe(true)
+    expect(read([hung, kernel('idle')])).toEqual({ busy: false, ageMs: 300_000 })
+  })
+
   test.each(['dead', 'terminating'])('leaves out a kernel that is %s', state => {
     expect(read([kernel(state, 'garbage')])).toEqual({ busy: false, ageMs: undefined })
     expect(read([kernel(state, '2025-08-14T03:25:26Z'), kernel('idle')])).toEqual({ busy: false, ageMs: 300_000 })
@@ -77,6 +91,7 @@ describe('readKernels', () => {
     ['a kernel without a state', [kernel(undefined)]],
     ['a state that is not text', [kernel(7)]],
     ['a kernel without a time', [{ execution_state: 'idle' }]],
+    ['a kernel that is starting, without a time', [{ execution_state: 'starting' }]],
     ['an unreadable time beside a readable one', [kernel('idle'), kernel('idle', 'yesterday')]],
     ['a time without a zone', [kernel('idle', '2025-08-14T03:25:26')]],
     ['a day without a time', [kernel('idle', '2025-08-14')]],

@@ -34,8 +34,12 @@ export const idleRows: readonly SeedRow[] = [
   {
     id: 'C-06',
     what: 'A kernel that is not idle: activity now',
-    tests: [[unit('decide'), 'is now while it is busy, and the newest that the look shows else']],
-    departs: 'a kernel that is `dead` or `terminating` is none',
+    tests: [
+      [unit('decide'), 'is now while it is busy, and the newest that the look shows else'],
+      [unit('kernels'), 'shows work when one kernel starts and another one has hung'],
+    ],
+    departs:
+      'a kernel that is `dead` or `terminating` is none; one that is `starting` for over 10 minutes counts by its latest activity',
   },
   {
     id: 'C-07',
