@@ -37,7 +37,10 @@ export interface CheckOptions {
  */
 export type CheckResult = Look['kind'] | 'absent' | 'operating' | 'blind' | 'late'
 
-/** A stop is decided on a look that began no longer ago. */
+/**
+ * A stop is decided on a look of no longer ago. What a server shows may be as old as the question. That it does not answer is
+ * known at the end of the look, however long that took. Age needs no look.
+ */
 const freshLookMs = 2000
 /** After a stop that something prevented, it is looked at again. */
 const againMs = 5000
@@ -50,8 +53,10 @@ interface Seen {
   readonly known: Known
   readonly rule: IdleRule | undefined
   readonly decision: Decision
-  /** Monotonic. */
+  /** Monotonic: the look began. */
   readonly beganMs: number
+  /** Monotonic: since when something else may be true. */
+  readonly trueMs: number
   /** Redis' clock. */
   readonly nowMs: number
 }
@@ -78,6 +83,7 @@ export class Check {
     const timeoutMs = msOf(idle.probeTimeoutSeconds)
     const look = await lookAt({ ...this.#options, timeoutMs }, owner, facts, known, rule, signal)
     if (!look) return 'blind'
+    const trueMs = look.kind === 'seen' ? beganMs : clock.monotonicMs()
     await failpoint('idle.looked', name)
     // Redis read its clock before its answer came: this is never later than its clock is now.
     const nowMs = Math.floor(known.read.nowMs + clock.monotonicMs() - beganMs)
@@ -89,7 +95,7 @@ export class Check {
       periods: this.#periods(),
     })
     if (decision.heldBy) this.#options.onHeld(decision.heldBy)
-    const seen = { facts, known, rule, decision, beganMs, nowMs }
+    const seen = { facts, known, rule, decision, beganMs, trueMs, nowMs }
     const nextInMs = decision.stop ? await this.#stop(owner, taken, seen, decision.stop, signal) : decision.nextInMs
     if (nextInMs === undefined) return look.kind
     return (await this.#end(owner, taken, seen, nextInMs)) ? look.kind : 'late'
@@ -99,7 +105,7 @@ export class Check {
   async #stop(
     owner: WorkloadOwner,
     { id, score }: Taken,
-    { facts, known, rule, decision, beganMs, nowMs }: Seen,
+    { facts, known, rule, decision, beganMs, trueMs, nowMs }: Seen,
     stop: Stop,
     signal: AbortSignal,
   ): Promise<number | undefined> {
@@ -109,15 +115,14 @@ export class Check {
     // Redis knows nothing of this incarnation that the script could compare.
     if (!activity) return 1
     await failpoint('idle.stopping', `${kind}:${id}`)
-    const elapsedMs = clock.monotonicMs() - beganMs
-    if (elapsedMs > freshLookMs) return againMs
+    if (stop.why !== 'age' && clock.monotonicMs() - trueMs > freshLookMs) return againMs
     const result = await known.stop(
       {
         ...{ kind, id, score, touches, why: stop.why, podUid: facts.podUid },
         ...{ readLastMs: activity.lastMs, lastMs: decision.activity.lastMs },
         timeoutMs: stop.afterMs,
         warnMs: msOf(rule?.warnSeconds),
-        expectedMs: Math.floor(known.read.nowMs + elapsedMs),
+        expectedMs: Math.floor(known.read.nowMs + clock.monotonicMs() - beganMs),
         stopsPerMinute: idle.stopsPerMinute,
         words: stopWords(stop),
         data: JSON.stringify({ rule: stop.rule, why: stop.why, at: isoOf(nowMs) }),
