@@ -9,6 +9,12 @@ import type { Keys } from './keys.ts'
 export const gatewayBehindMs = 15_000
 export const gatewayGoneMs = 600_000
 
+/** What is kept. Without its pod, a request for a new one would be lost with all that is known of the former one. */
+interface Incarnation {
+  readonly id: string
+  readonly podUid: string
+}
+
 /** What a gateway says beside its touches: that it has seen no more. */
 export interface Mark {
   /** Its name, unique among all that run. */
@@ -65,14 +71,14 @@ export class TouchStore {
   }
 
   /**
-   * Keeps a workload from being stopped for idleness.
+   * Keeps an incarnation of a workload from being stopped for idleness, also before its first look.
    * @param latestMs the end of its greatest age, which no request reaches beyond; undefined: none
    * @returns `until`, or that it is stopping or not there
    * @throws {RetryLater} as `touch`
    */
   async keepAlive(
     kind: WorkloadKind,
-    of: Omit<Touch, 'ageMs'>,
+    of: Incarnation,
     forMs: number,
     latestMs?: number,
   ): Promise<{ readonly untilMs: number } | Exclude<TouchAnswer, 'kept'>> {
@@ -84,14 +90,14 @@ export class TouchStore {
    * Takes a keep-alive back.
    * @throws {RetryLater} as `touch`
    */
-  async endKeepAlive(kind: WorkloadKind, of: Omit<Touch, 'ageMs'>): Promise<TouchAnswer> {
+  async endKeepAlive(kind: WorkloadKind, of: Incarnation): Promise<TouchAnswer> {
     const [answer] = await this.#keep(kind, of, 0)
     return answer
   }
 
   async #keep(
     kind: WorkloadKind,
-    { id, podUid = '' }: Omit<Touch, 'ageMs'>,
+    { id, podUid }: Incarnation,
     forMs: number,
     latestMs?: number,
   ): Promise<[answer: TouchAnswer, until: string | undefined]> {

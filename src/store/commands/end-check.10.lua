@@ -25,8 +25,13 @@ local is_same = known.pod == pod_uid
 local came = tonumber(known.touches or 0) ~= tonumber(touches)
 
 local last, source = tonumber(new.last), new.source
-local before, before_source = latest(known)
-if before > last and (is_same or came or not known.pod) then
+local counts = known
+if known.pod and not is_same then
+  -- What a check found of a former incarnation is none of this one's, while a touch since the read is.
+  counts = { touched = came and known.touched or nil, touchedBy = known.touchedBy }
+end
+local before, before_source = latest(counts)
+if before > last then
   last, source = before, before_source
 end
 local warned = came and (is_same and known.warned or '0') or new.warned

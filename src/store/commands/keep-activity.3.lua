@@ -3,7 +3,7 @@
 -- @include time generation activity touches
 -- KEYS: generation (hash) activity (hash) record (hash)
 -- ARGV: identity kind podUid forMs latestMs
---   podUid: the incarnation, or '' if the caller does not know it
+--   podUid: the incarnation: what is known of a former one is forgotten, so the request holds before the first look too
 --   forMs: 0 takes it back; latestMs: '' without a greatest age
 -- returns: {'kept', until} | {'stopping'} | {'none'} | {'comparing'}
 local generation, activity, record = unpack(KEYS)

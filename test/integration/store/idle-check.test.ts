@@ -64,6 +64,19 @@ describe('the latest activity', () => {
   test('begins anew with another pod', async () => {
     expect(await lastAfter(['p', 1000], ['q', 3000])).toEqual([3000, 'by 3000'])
   })
+
+  test('of a former pod is not that of the next one when an older touch comes during its first check', async () => {
+    const now = await idle().nowMs()
+    await idle().due.enrol('app', ['a'], 0)
+    await idle().check('app', 'a', { activity: activity({ podUid: 'former', lastMs: now - 1000 }) })
+    const taken = await idle().take('app', 'a')
+    const { touches } = await idle().activity.read('app', 'a', podUid)
+    expect(await idle().touches.touch('app', { id: 'a', ageMs: minuteMs }, 'push')).toBe('kept')
+    await idle().end('app', taken, { activity: activity({ lastMs: now - hourMs }), touches })
+    const { activity: known } = await idle().activity.read('app', 'a', podUid)
+    expect(known!.source).toBe('push')
+    expect(now - known!.lastMs).toBeGreaterThan(minuteMs - 10_000)
+  })
 })
 
 test('another incarnation forgets all but why the workload was stopped', async () => {
@@ -182,7 +195,7 @@ test('find returns what the API shows', async () => {
   const now = await idle().nowMs()
   const finding = { state: 'warned', rule: 'gpu', eligibleMs: now + minuteMs } as const
   await idle().check('app', 'a', { activity: activity({ lastMs: now - 5 }), finding })
-  await touches.keepAlive('app', { id: 'b' }, hourMs)
+  await touches.keepAlive('app', { id: 'b', podUid }, hourMs)
   const [a, b, c] = await idle().activity.find('app', ['a', 'b', 'c'])
   expect(a).toMatchObject({ finding, activity: { lastMs: now - 5 }, stopped: undefined, stoppingMs: 0, keepMs: 0 })
   expect(b).toMatchObject({ activity: undefined, finding: undefined })

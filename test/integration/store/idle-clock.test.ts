@@ -90,7 +90,7 @@ test('a touch after a step back is noticed by a request to stop', async () => {
 test('an emptied Redis stops nobody before floor and time-out', async () => {
   await usedLab()
   await idle.pass('lab', 'ada', 3 * hourMs)
-  await idle.touches.keepAlive('lab', { id: 'ada' }, hourMs)
+  await idle.touches.keepAlive('lab', { id: 'ada', podUid }, hourMs)
   const ask = await idle.askFor('ada', rule)
   await idle.store.redis.flushall()
   await idle.store.compare()

@@ -63,7 +63,7 @@ describe('cullLab refuses', () => {
   test.each<[string, (ask: CullRequest) => Promise<unknown> | Partial<CullRequest>]>([
     ['a lab whose look shows later activity', ({ lastMs }) => ({ lastMs: lastMs + hourMs + 5 * minuteMs })],
     ['a touch meanwhile', () => idle().touches.touch('lab', { id: 'ada', ageMs: 3 * hourMs }, 'push')],
-    ['a request to keep it meanwhile', () => idle().touches.keepAlive('lab', { id: 'ada' }, hourMs)],
+    ['a request to keep it meanwhile', () => idle().touches.keepAlive('lab', { id: 'ada', podUid }, hourMs)],
     ['a request to keep it that lasts', async () => set('keep', (await idle().nowMs()) + minuteMs)],
     ['a lab that was not warned', () => set('warned', 0)],
     ['an incarnation of which nothing is known', () => set('pod', 'another')],
@@ -129,7 +129,7 @@ describe('a lab older than its rule permits', () => {
     await idle().idleLab('ada')
     const ask = await idle().askFor('ada', { why: 'age' })
     await idle().touches.touch('lab', { id: 'ada', ageMs: 0 }, 'push')
-    await idle().touches.keepAlive('lab', { id: 'ada' }, hourMs)
+    await idle().touches.keepAlive('lab', { id: 'ada', podUid }, hourMs)
     expect(await idle().activity.cullLab({ ...ask, warnMs: 3 * hourMs })).toBe('changed')
     expect(await idle().activity.cullLab(ask)).toHaveProperty('op')
   })
@@ -245,7 +245,7 @@ describe('requestStop', () => {
     for (let i = 0; i < 2; i++) expect(await idle().activity.requestStop(ask)).toBe('requested')
     expect(await idle().told()).toEqual(['stopping a'])
     expect(await touch()).toBe('stopping')
-    expect(await idle().touches.keepAlive('app', { id: 'a' }, hourMs)).toBe('stopping')
+    expect(await idle().touches.keepAlive('app', { id: 'a', podUid }, hourMs)).toBe('stopping')
     await idle().due.dismiss('app', 'a')
     const [found] = await idle().activity.find('app', ['a'])
     expect(found).toMatchObject({ activity: undefined, stoppingMs: 0, stopped: { words: ask.words } })

@@ -119,7 +119,11 @@ class Lab {
       const expected = reference.meet(known =>
         Object.assign(known, { keep: reference.now + keepMs, touches: known.touches + 1 }),
       )
-      const answer = await this.#idle.touches.keepAlive('lab', { id: this.user }, keepMs)
+      const answer = await this.#idle.touches.keepAlive(
+        'lab',
+        { id: this.user, podUid: `pod-${reference.pod}` },
+        keepMs,
+      )
       expect(typeof answer === 'string' ? answer : 'kept').toBe(expected)
     },
     take: async (replica: number) => {

@@ -45,7 +45,7 @@ describe('a touch of a lab', () => {
     expect(op).toBe(by.op)
     await store.delete('ada')
     expect(await touch('lab', 'ada')).toBe('stopping')
-    expect(await idle().touches.keepAlive('lab', { id: 'ada' }, hourMs)).toBe('stopping')
+    expect(await idle().touches.keepAlive('lab', { id: 'ada', podUid }, hourMs)).toBe('stopping')
     await store.create('bob')
     const { by: bob } = await store.own('bob')
     await store.owners.finish(bob, 1, [['failed', 'no']], 'failed', {})
@@ -57,7 +57,7 @@ describe('a touch of a lab', () => {
     const { redis, keys } = idle().store
     await redis.hset(keys.generation, 'identity', 'another')
     await expect(touch('lab', 'ada')).rejects.toThrow(RetryLater)
-    await expect(idle().touches.keepAlive('lab', { id: 'ada' }, 1)).rejects.toThrow(RetryLater)
+    await expect(idle().touches.keepAlive('lab', { id: 'ada', podUid }, 1)).rejects.toThrow(RetryLater)
     expect(await touch('app', 'a')).toBe('kept')
   })
 
@@ -79,11 +79,11 @@ describe('keepAlive', () => {
   test('grants a time up to the greatest age, and can be taken back', async () => {
     const now = await idle().nowMs()
     const { touches } = idle()
-    const granted = (await touches.keepAlive('app', { id: 'a' }, hourMs)) as { untilMs: number }
+    const granted = (await touches.keepAlive('app', { id: 'a', podUid }, hourMs)) as { untilMs: number }
     expect(granted.untilMs).toBeGreaterThanOrEqual(now + hourMs)
-    expect(await touches.keepAlive('app', { id: 'a' }, hourMs, now + 7)).toEqual({ untilMs: now + 7 })
+    expect(await touches.keepAlive('app', { id: 'a', podUid }, hourMs, now + 7)).toEqual({ untilMs: now + 7 })
     expect((await idle().activity.find('app', ['a']))[0]!.keepMs).toBe(now + 7)
-    expect(await touches.endKeepAlive('app', { id: 'a' })).toBe('kept')
+    expect(await touches.endKeepAlive('app', { id: 'a', podUid })).toBe('kept')
     expect((await idle().activity.find('app', ['a']))[0]!.keepMs).toBe(0)
   })
 
@@ -91,11 +91,11 @@ describe('keepAlive', () => {
     await idle().due.enrol('app', ['a'], 0)
     await idle().check('app', 'a')
     const taken = await idle().take('app', 'a')
-    const { untilMs } = (await idle().touches.keepAlive('app', { id: 'a' }, hourMs)) as { untilMs: number }
+    const { untilMs } = (await idle().touches.keepAlive('app', { id: 'a', podUid }, hourMs)) as { untilMs: number }
     await idle().end('app', taken)
     expect((await idle().activity.read('app', 'a', podUid)).activity!.keepMs).toBe(untilMs)
     const again = await idle().take('app', 'a')
-    await idle().touches.endKeepAlive('app', { id: 'a' })
+    await idle().touches.endKeepAlive('app', { id: 'a', podUid })
     await idle().end('app', again, { activity: activity({ keepMs: untilMs }) })
     expect((await idle().activity.read('app', 'a', podUid)).activity!.keepMs).toBe(0)
   })
