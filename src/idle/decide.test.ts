@@ -65,7 +65,7 @@ describe('decide about the latest activity', () => {
 describe('decide about warnings', () => {
   it('warns once, before the stop, with the time', () => {
     const history = idleHistory()
-    const eligibleAfter = '2026-11-24T11:01:00Z'
+    const eligibleAfter = '2026-11-24T11:01:00.000Z'
     const decision = lookAfter(history, minutes(51))
     expect(eventsOf(decision)).toEqual([['warning', { rule: 'r', why: 'idle', eligibleAfter }]])
     expect(decision).toMatchObject({ state: 'warned', nextInMs: minutes(5), notice: { event: 'warning', why: 'idle' } })
@@ -124,7 +124,7 @@ describe('decide about what gives no answer', () => {
   it('tells it once when it lasts, and once when it is over, and stops nobody', () => {
     const history = idleHistory()
     const failing = [1, 30, 31, 60].map(count => lookAfter(history, minutes(count), unreachable))
-    const since = '2026-11-24T10:01:00Z'
+    const since = '2026-11-24T10:01:00.000Z'
     const unreachableEvent = ['unreachable', { rule: 'r', since, why: 'unreachable', words: 'it does not answer' }]
     expect(failing.map(eventsOf)).toEqual([[], [], [unreachableEvent], []])
     expect(failing.map(({ stop }) => stop)).toEqual([undefined, undefined, undefined, undefined])

@@ -7,7 +7,7 @@ import type { Activity, ActivityEvent, WorkloadState } from '../store/idle.ts'
 import type { DecideInput, Decision, Notice } from './decision.ts'
 import { type Ends, ends, msOf, nothingToEnd, unheardOf } from './ends.ts'
 import { afterLook, firstSight } from './seen.ts'
-import { isoOf } from './words.ts'
+import { timeText } from './view.ts'
 
 export function decide(input: DecideInput): Decision {
   const { rule, nowMs } = input
@@ -86,10 +86,14 @@ function eventsOf(
   const named = { rule: rule?.name }
   const told = notice && {
     event: notice.event,
-    data: { ...named, why: notice.why, ...(notice.event === 'warning' && { eligibleAfter: isoOf(notice.eligibleMs) }) },
+    data: {
+      ...named,
+      why: notice.why,
+      ...(notice.event === 'warning' && { eligibleAfter: timeText(notice.eligibleMs) }),
+    },
   }
   const lost = before.toldMs === 0 && after.toldMs > 0 && look.kind !== 'seen'
-  const since = { since: isoOf(lost ? after.unreachableMs : before.unreachableMs) }
+  const since = { since: timeText(lost ? after.unreachableMs : before.unreachableMs) }
   const reachable = before.toldMs > 0 && after.toldMs === 0
   return [
     ...(told ? [told] : []),
