@@ -84,6 +84,16 @@ describe('Activities.find', () => {
     ['nothing is known of it', undefined, 'unknown'],
     ['no look has ended yet', known({ activity: undefined, finding: undefined, keepMs: nowMs + 1 }), 'unknown'],
     ['it does not answer', known({ finding: { ...finding, state: 'unknown' } }), 'unknown'],
+    [
+      'it has never answered',
+      known({ finding: { ...finding, state: 'unknown' } }, { lastMs: nowMs, checkedMs: 0, unreachableMs: nowMs }),
+      'unknown',
+    ],
+    [
+      'no rule matches it',
+      known({ finding: { ...finding, state: 'unknown', rule: '' } }, { lastMs: nowMs, checkedMs: 0 }),
+      'unknown',
+    ],
     ['it works', known({ finding: { ...finding, state: 'active' } }), 'active'],
     ['it was warned', known({ finding: { ...finding, state: 'warned' } }, { warnedMs: nowMs - minute }), 'warned'],
     ['a keep-alive has ended the warning', known({ finding: { ...finding, state: 'warned' } }), 'idle'],

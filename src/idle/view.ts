@@ -50,7 +50,8 @@ function stateOf({ known, facts, isEnding }: Shown): ShownState | undefined {
   if (isEnding || isStopping(known, facts !== undefined)) return 'stopping'
   if (!facts) return known?.stopped && 'stopped'
   const { activity, finding } = known ?? {}
-  if (!activity || !finding) return 'unknown'
+  // The first sight of one that never answered, or is never asked, is no activity.
+  if (!activity || !finding || activity.unreachableMs > 0 || finding.rule === '') return 'unknown'
   if (activity.lastMs > activity.checkedMs) return 'active'
   return finding.state === 'warned' && activity.warnedMs === 0 ? 'idle' : finding.state
 }
