@@ -1,4 +1,5 @@
 /** The example for Zero to JupyterHub: a real Hub with its values, a login at an OpenID provider, and real replicas. */
+import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -22,6 +23,9 @@ const requirements = fileURLToPath(new URL('../../hub/requirements/zero-to-jupyt
 /** The first run installs an environment. */
 const startLimitMs = 300_000
 
+/** Of a service of this site that reads which services the Hub has. */
+const readerToken = randomBytes(32).toString('hex')
+
 let provider: OpenIdProvider
 let hub: Hub
 let browser: Browser
@@ -31,10 +35,10 @@ let tokenFile: string
 const fleet = useFleet(async () => {
   provider = await OpenIdProvider.start()
   const authorization = `Bearer ${await provider.serviceToken()}`
-  const { identity, network } = readExample('skylab.yaml')
+  const { identity, network, idle } = readExample('skylab.yaml')
   const oidc = { ...identity.oidc, issuer: provider.url }
   // The token in the lab shows which one the Hub sent.
-  const config = { identity: { ...identity, oidc }, network, lab: { token: 'bearer' as const } }
+  const config = { identity: { ...identity, oidc }, network, idle, lab: { token: 'bearer' as const } }
   return { replicas: 2, users: 0, config, credentials: () => ({ authorization }) }
 })
 
@@ -67,6 +71,8 @@ c.JupyterHub.spawner_class = SpawnerOnKwok
 c.GenericOAuthenticator.oauth_callback_url = os.environ["HUB_URL"] + "/hub/oauth_callback"
 # Looks at a login for each request, not every five minutes.
 c.GenericOAuthenticator.auth_refresh_age = -1
+c.JupyterHub.services.append({"name": "reader", "api_token": os.environ["READER_TOKEN"]})
+c.JupyterHub.load_roles.append({"name": "reader", "services": ["reader"], "scopes": ["list:services"]})
 `
 
 const placeValues = (controllerUrl: string): Values => ({
@@ -106,7 +112,10 @@ beforeAll(async () => {
     ...{ stateDir, environment, address: '127.0.0.1', names: null, config: helmConfig },
     ...{ package: await hubPackage(stateDir, environment), controllerUrl: '', token: '' },
     // Service and namespace together form the Hub's address: here they are 127.0.0.1.
-    env: { HELM_VALUES: valuesFile, POD_NAMESPACE: '1', OAUTH_CLIENT_SECRET: clientSecret, LAB_URL: urlOf(labServer) },
+    env: {
+      ...{ HELM_VALUES: valuesFile, POD_NAMESPACE: '1', OAUTH_CLIENT_SECRET: clientSecret },
+      ...{ LAB_URL: urlOf(labServer), READER_TOKEN: readerToken },
+    },
   })
   provider.serve(`${hub.url}/hub/oauth_callback`)
   browser = await launchBrowser()
@@ -171,6 +180,15 @@ test('a user who logs in at the provider gets the form, the chosen lab, and acce
   // The Hub shows the button after 10 s also while the cluster still removes the namespace.
   await eventually('the lab has gone', async () => (await fleet().admin.status('ada')).status === 404)
   for (const secret of [token, own, clientSecret]) expect(hub.log().includes(secret)).toBe(false)
+})
+
+test('the Hub has no culler of its own while Skylab stops labs that nobody uses', async () => {
+  const headers = { Authorization: `token ${readerToken}` }
+  const services = await (await fetch(`${hub.hubUrl}/hub/api/services`, { headers })).json()
+  expect(Object.keys(services as object)).toEqual(['reader'])
+  const admin = { Authorization: `Bearer ${await readFile(tokenFile, 'utf8')}` }
+  const policy = await fetch(`${await fleet().balancerUrl()}/activity/admin/v1/policy`, { headers: admin })
+  expect(await policy.json()).toMatchObject({ rules: [{ name: 'all', idleTimeoutSeconds: 86_400 }] })
 })
 
 test('a token in the second half of its life is renewed before a lab starts with it', async () => {

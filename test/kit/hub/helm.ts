@@ -22,6 +22,7 @@ const chartValues: Values = {
     allowNamedServers: false,
   },
   singleuser: { cmd: 'jupyterhub-singleuser', startTimeout: 300 },
+  cull: { enabled: true, timeout: 3600, every: 600, maxAge: 0, concurrency: 10 },
 }
 
 /** The chart's values, the example's and a site's, merged as by Helm. */

@@ -54,6 +54,13 @@ if get_config("singleuser.cmd", ...) is not ...:
     c.Spawner.cmd = get_config("singleuser.cmd")
 c.JupyterHub.services = []
 c.JupyterHub.load_roles = []
+if get_config("cull.enabled", False):
+    limits = [f"--{key}={get_config(f'cull.{value}')}" for key, value in [("timeout", "timeout"), ("cull-every", "every")]]
+    command = ["python3", "-m", "jupyterhub_idle_culler", *limits]
+    c.JupyterHub.services.append({"name": "jupyterhub-idle-culler", "command": command})
+    scopes = ["list:users", "read:users:activity", "read:servers", "delete:servers"]
+    role = {"name": "jupyterhub-idle-culler", "scopes": scopes, "services": ["jupyterhub-idle-culler"]}
+    c.JupyterHub.load_roles.append(role)
 
 for section, settings in get_config("hub.config", {}).items():
     c[section].update(settings)
