@@ -17,6 +17,12 @@ export interface TakeOptions {
   readonly takeMs?: number
 }
 
+/** How many workloads of a kind there are. One that was not checked yet is in a lane, and in no state. */
+export interface WorkloadCensus {
+  readonly states: Readonly<Record<WorkloadState, number>>
+  readonly lanes: Readonly<Record<Lane, number>>
+}
+
 /** Thrown by what judges labs by their records. */
 export const comparingLabs = () => new RetryLater('the records are being compared with the cluster')
 
@@ -94,14 +100,14 @@ export class DueStore {
   }
 
   /**
-   * Counts workloads by what their last check found.
+   * Counts workloads by what their last check found, and by the lane of their next one.
    * @throws {RetryLater} when Redis does not answer
    */
-  async census(kind: WorkloadKind): Promise<Readonly<Record<WorkloadState, number>>> {
-    const keys = [this.#keys.activityStates(kind)]
+  async census(kind: WorkloadKind): Promise<WorkloadCensus> {
+    const keys = [this.#keys.activityStates(kind), ...this.#lanes(kind)]
     const counts = (await this.#connection.run('count-workloads', keys, [workloadStates.length])) as number[]
-    const [active = 0, idle = 0, warned = 0, unknown = 0] = counts
-    return { active, idle, warned, unknown }
+    const [active = 0, idle = 0, warned = 0, unknown = 0, fast = 0, slow = 0] = counts
+    return { states: { active, idle, warned, unknown }, lanes: { fast, slow } }
   }
 
   #lanes(kind: WorkloadKind): [due: string, slow: string] {

@@ -2,11 +2,17 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { callBuckets } from './buckets.ts'
 
+/** How many workloads of a kind there are, by state and by lane. */
+interface Census {
+  readonly states: Readonly<Record<string, number>>
+  readonly lanes: Readonly<Record<string, number>>
+}
+
 export interface IdleGaugeSources {
   /** Kinds of workloads that this process checks. */
   readonly kinds: readonly string[]
-  /** Workloads of a kind by what their last check found; undefined if Redis does not answer. */
-  census(kind: string): Promise<Readonly<Record<string, number>> | undefined>
+  /** @returns undefined if Redis does not answer */
+  census(kind: string): Promise<Census | undefined>
 }
 
 export type IdleMetrics = ReturnType<typeof createIdleMetrics>
@@ -16,21 +22,9 @@ const latenessBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 60, 300]
 
 const kindOf = 'kind (lab, notebook, statefulset)'
 
-export function createIdleMetrics(registry: Registry, { kinds, census }: IdleGaugeSources) {
+export function createIdleMetrics(registry: Registry, sources: IdleGaugeSources) {
   const registers = [registry]
-  new Gauge({
-    name: 'skylab_idle_workloads',
-    help: `Workloads that are checked, by ${kindOf} and state at their last check (active, idle, warned, unknown); every replica reports the same values`,
-    labelNames: ['kind', 'state'] as const,
-    registers,
-    async collect() {
-      this.reset()
-      for (const kind of kinds) {
-        const counts = (await census(kind).catch(() => undefined)) ?? {}
-        for (const [state, count] of Object.entries(counts)) this.set({ kind, state }, count)
-      }
-    },
-  })
+  addCensus(registry, sources)
   return {
     checks: new Counter({
       name: 'skylab_idle_checks_total',
@@ -75,3 +69,44 @@ export function beginIdleAtZero({ checks, stops, holds }: IdleMetrics, kinds: re
   }
   for (const cause of ['fuse', 'clock', 'watch', 'traffic']) holds.inc({ cause }, 0)
 }
+
+/** One census of each kind for both gauges: they are collected together. */
+function addCensus(registry: Registry, { kinds, census }: IdleGaugeSources): void {
+  let asked: Promise<readonly (readonly [kind: string, counts: Census])[]> | undefined
+  const ask = () => {
+    asked ??= Promise.all(
+      kinds.map(async kind => [kind, (await census(kind).catch(() => undefined)) ?? nobody] as const),
+    ).finally(() => {
+      asked = undefined
+    })
+    return asked
+  }
+  new Gauge({
+    name: 'skylab_idle_workloads',
+    help: `Workloads that were checked, by ${kindOf} and state at their last check (active, idle, warned, unknown); every replica reports the same values`,
+    labelNames: ['kind', 'state'] as const,
+    registers: [registry],
+    async collect() {
+      const counted = await ask()
+      this.reset()
+      for (const [kind, { states }] of counted) {
+        for (const [state, count] of Object.entries(states)) this.set({ kind, state }, count)
+      }
+    },
+  })
+  new Gauge({
+    name: 'skylab_idle_lane_workloads',
+    help: `Workloads that are to be checked, by ${kindOf} and lane (fast; slow: those that did not answer or refused to at their last check); every replica reports the same values`,
+    labelNames: ['kind', 'lane'] as const,
+    registers: [registry],
+    async collect() {
+      const counted = await ask()
+      this.reset()
+      for (const [kind, { lanes }] of counted) {
+        for (const [lane, count] of Object.entries(lanes)) this.set({ kind, lane }, count)
+      }
+    },
+  })
+}
+
+const nobody: Census = { states: {}, lanes: {} }

@@ -30,6 +30,8 @@ const labels = new Set([
     'reason',
     'action',
     'condition',
+    'lane',
+    'cause',
   ],
   ...['version', 'node', 'run'],
 ])

@@ -14,7 +14,8 @@ interface Rule {
 }
 const rulesOf = (name: string): readonly Rule[] =>
   parse(read(name)).spec.groups.flatMap((group: { rules: Rule[] }) => group.rules)
-const rules = [...rulesOf('prometheus-rule.yaml'), ...rulesOf('tenants/prometheus-rule.yaml')]
+const ruleFiles = ['prometheus-rule.yaml', 'idle-rule.yaml', 'tenants/prometheus-rule.yaml']
+const rules = ruleFiles.flatMap(rulesOf)
 /** Without the heads of rows. */
 const panels: readonly { title: string; targets: { expr: string }[] }[] = JSON.parse(
   read('dashboard.json'),
@@ -94,9 +95,20 @@ it.each([
   expect(JSON.stringify(ways)).toContain('"app.kubernetes.io/name":"prometheus"')
 })
 
-it.each(['', 'tenants/'])('%skustomization.yaml includes the rule and the PodMonitor', folder => {
-  const { resources } = parse(read(`${folder}kustomization.yaml`))
-  expect(resources).toEqual(['pod-monitor.yaml', 'prometheus-rule.yaml'])
+it.each([
+  ['kustomization.yaml', ['pod-monitor.yaml', 'prometheus-rule.yaml', 'idle-rule.yaml']],
+  ['tenants/kustomization.yaml', ['pod-monitor.yaml', 'prometheus-rule.yaml']],
+])('%s includes the PodMonitor and the rules', (file, files) => {
+  expect(parse(read(file)).resources).toEqual(files)
+})
+
+it('the row of idle labs has a panel for each metric of the idle engine', () => {
+  const shown = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)).join('\n')
+  const served = servedMetrics()
+    .getMetricsAsArray()
+    .filter(({ name }) => name.startsWith('skylab_idle_'))
+  expect(served.length).toBeGreaterThan(0)
+  for (const { name } of served) expect(shown).toContain(name)
 })
 
 it('forgetLabs takes away the gauges of labs that read as a fault at 0', () => {

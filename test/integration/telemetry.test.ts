@@ -9,6 +9,7 @@ import { type ReceivedSpan, TraceReceiver } from '../../dev/pictures/trace-recei
 import { run } from '../../dev/process/command.ts'
 import { useFleet } from '../kit/fleet/fleet.ts'
 import { alertTests, rolloutTest } from '../kit/pages/alerts.ts'
+import { idleAlertTests, raisedIdleAlerts } from '../kit/pages/idle-alerts.ts'
 import { raisedTenantAlerts, tenantAlertTests } from '../kit/pages/tenant-alerts.ts'
 
 const receiver = await TraceReceiver.start()
@@ -145,6 +146,7 @@ async function plainRules(file: string): Promise<string> {
 
 test.each([
   ['prometheus-rule', alertTests],
+  ['idle-rule', idleAlertTests],
   ['tenants/prometheus-rule', tenantAlertTests],
 ] as const)('promtool accepts the alerts of %s, and the cause of each important one raises it', async (name, tests) => {
   const file = ruleFile(name)
@@ -159,10 +161,13 @@ test.each([
   await run('promtool', ['test', 'rules', 'tests.yaml'], { cwd: folder })
 })
 
-test('each alert of tenants has a case that raises it', async () => {
-  const { spec } = parse(await readFile(ruleFile('tenants/prometheus-rule'), 'utf8'))
+test.each([
+  ['idle-rule', raisedIdleAlerts],
+  ['tenants/prometheus-rule', raisedTenantAlerts],
+])('each alert of %s has a case that raises it', async (name, raised) => {
+  const { spec } = parse(await readFile(ruleFile(name), 'utf8'))
   const named = spec.groups[0].rules.map(({ alert }: { alert: string }) => alert)
-  expect([...new Set(raisedTenantAlerts)].sort()).toEqual(named.sort())
+  expect([...new Set(raised)].sort()).toEqual(named.sort())
 })
 
 const dashboard = new URL('../../k8s/monitoring/dashboard.json', import.meta.url)

@@ -69,7 +69,7 @@ export class IdleWorld implements WorkloadOwner {
 
   engine(
     config: object,
-    metrics = createIdleMetrics(new Registry(), { kinds: [], census: async () => ({}) }),
+    metrics = createIdleMetrics(new Registry(), { kinds: [], census: async () => undefined }),
   ): IdleEngine {
     return new IdleEngine({
       ...{

@@ -111,17 +111,23 @@ test('take counts what is due later than any check may be as due', async () => {
   expect((await due.take('app', 'fast', { limit, farthestMs })).taken).toMatchObject([{ id: 'ahead', lateMs: 0 }])
 })
 
-test('census counts workloads by what their last check found, and forgets those that are gone', async () => {
+test('census counts workloads by what their last check found and by lane, and forgets those that are gone', async () => {
   const { due } = idle()
-  await due.enrol('app', ['a', 'b', 'c'], 0)
+  await due.enrol('app', ['a', 'b', 'c', 'd'], 0)
   const found = (state: 'active' | 'warned' | 'unknown') => ({ finding: { state, rule: '', eligibleMs: 0 } })
   await idle().check('app', 'a', found('active'))
   await idle().check('app', 'b', found('active'))
   await idle().check('app', 'b', found('warned'))
-  await idle().check('app', 'c', found('unknown'))
-  expect(await due.census('app')).toEqual({ active: 1, idle: 0, warned: 1, unknown: 1 })
+  await idle().check('app', 'c', { ...found('unknown'), activity: activity({ failures: 1 }) })
+  expect(await due.census('app')).toEqual({
+    states: { active: 1, idle: 0, warned: 1, unknown: 1 },
+    lanes: { fast: 3, slow: 1 },
+  })
   await due.dismiss('app', 'b')
-  expect(await due.census('app')).toEqual({ active: 1, idle: 0, warned: 0, unknown: 1 })
+  expect(await due.census('app')).toEqual({
+    states: { active: 1, idle: 0, warned: 0, unknown: 1 },
+    lanes: { fast: 2, slow: 1 },
+  })
 })
 
 test('no key of the idle engine stays for ever', async () => {

@@ -1,6 +1,7 @@
-/** For tests: everything that an idle replica serves at `/metrics`. */
+/** For tests: everything that a replica at rest serves at `/metrics`. */
 import { Registry } from 'prom-client'
 import { createGauges, type GaugeSources, type KindCensus } from '../../../src/telemetry/gauges.ts'
+import { createIdleMetrics } from '../../../src/telemetry/idle-metrics.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import { createTenantGauges } from '../../../src/telemetry/tenant-gauges.ts'
 
@@ -27,5 +28,6 @@ export function servedMetrics(sources: Partial<GaugeSources> = {}): Registry {
     tenants: () => ({ conditions: { Exists: 0 }, grants: 0, overdue: 0 }),
     policyActive: () => true,
   })
+  createIdleMetrics(registry, { kinds: ['lab'], census: async () => undefined })
   return registry
 }
