@@ -116,7 +116,7 @@ function remove(context: Context): Promise<number> {
 }
 
 const demoFor = ({ inCluster, hub, tenants, idle }: DemoOptions) =>
-  inCluster ? demoInCluster : hub ? demoWithHub : tenants ? demoOfTenants : idle ? demoOfIdleness : demo
+  inCluster ? demoInCluster : idle ? demoOfIdleness : hub ? demoWithHub : tenants ? demoOfTenants : demo
 
 await runCommand({
   usage,

@@ -15,7 +15,8 @@ import { roundSeconds, say } from './say.ts'
 export const username = 'ada'
 export const asked = { image_type: 'recommended', size: 'small' }
 /** Defaults of the configuration; no demo changes them. */
-const defaults = { namespacePrefix: 'nublado', keyPrefix: 'skylab' }
+export const namespacePrefix = 'nublado'
+const keyPrefix = 'skylab'
 
 /** A running lab, as the demo reports it. */
 export interface DemoLab {
@@ -121,7 +122,6 @@ export async function removeLab(demo: LabDemo, redisUrl: string, options: Pick<D
  * @param ended the beginning of the message: what has ended
  */
 export async function assertNoTraces(demo: LabDemo, redisUrl: string, ended: string): Promise<void> {
-  const { keyPrefix, namespacePrefix } = defaults
   const { namespace } = labNames(namespacePrefix, demo.username)
   const left = await findTraces(demo, { redisUrl, keyPrefix, namespace })
   if (left.length > 0) throw new Error(`${ended}, but there is still:\n  ${left.join('\n  ')}`)

@@ -97,3 +97,19 @@ describe('--tenants', () => {
     expect(() => parseOptions(line.split(' '))).toThrow(words)
   })
 })
+
+describe('--idle', () => {
+  it('goes alone, or with --hub', () => {
+    expect(parseOptions(['--idle', '--once'])).toMatchObject({ idle: true, once: true, hub: null })
+    expect(parseOptions('--idle --hub --hub-version 5'.split(' '))).toMatchObject({ idle: true, hub: 5 })
+  })
+
+  it.each([
+    ['--idle --tenants', /--tenants: not with --idle/],
+    ['--idle --in-cluster', /--in-cluster: not with --idle/],
+    ['--idle --hub --kwok 2', /--kwok: not with --idle/],
+    ['--idle --kubeconfig f', /--kubeconfig: not with --idle/],
+  ])('refuses %s', (line, words) => {
+    expect(() => parseOptions(line.split(' '))).toThrow(words)
+  })
+})

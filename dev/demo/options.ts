@@ -16,7 +16,7 @@ export const usage = `usage: npm run demo -- [OPTIONS]
   --in-cluster        build the image, and run replicas, Redis and names as pods of the cluster (needs a real node)
   --hub               a JupyterHub before it, to log in to with a browser (needs a real node)
   --tenants           people make namespaces and become root of them; with --in-cluster: install tenants too
-  --idle              five labs are left alone: those that nobody uses end (needs a real node)
+  --idle              five labs are left alone: those that nobody uses end (needs a real node); with --hub through a Hub
   --hub-version N     its major version, 5 or 6 (default 6)
   --rollout N         with --in-cluster and --once: replace all replicas while N labs are created on KWOK
   --kubeconfig FILE   use this cluster instead of one in a box
@@ -93,7 +93,7 @@ function refuseMixtures(values: ReturnType<typeof parse>): void {
   }
   if (values['hub-version'] !== undefined && !values.hub) throw new UsageError('--hub-version: only with --hub')
   if (values.hub && values.tenants) throw new UsageError('--tenants: not with --hub')
-  for (const name of ['hub', 'tenants', 'in-cluster', 'kwok', 'kubeconfig', 'context'] as const) {
+  for (const name of ['tenants', 'in-cluster', 'kwok', 'kubeconfig', 'context'] as const) {
     if (values.idle && values[name]) throw new UsageError(`--${name}: not with --idle`)
   }
   const place = values.hub ? '--hub' : values['in-cluster'] ? '--in-cluster' : '--tenants'

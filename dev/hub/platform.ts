@@ -5,7 +5,7 @@ import { whyNoNodeNow } from '../run/claim.ts'
 import { openRun } from '../run/run.ts'
 import { type HubVersion, hubEnvironment, hubPackage } from '../setup/jupyterhub.ts'
 import { setup, type Tools } from '../setup/setup.ts'
-import { makeHubAccount } from '../stack/config.ts'
+import { type ConfigInput, type DemoUsers, makeHubAccount } from '../stack/config.ts'
 import { type Stack, setupStack, startStack } from '../stack/stack.ts'
 import { type Hub, labsOfHub, startHub } from './hub.ts'
 import { startNames } from './names.ts'
@@ -15,6 +15,10 @@ export interface PlatformOptions {
   readonly replicas: number
   /** Number of users with tokens; at least three are made. */
   readonly users: number
+  /** More accounts for the API, by name. */
+  readonly accounts?: DemoUsers
+  /** More blocks of the configuration. */
+  readonly overrides?: Omit<ConfigInput, keyof typeof labsOfHub>
   readonly progress: Progress
   readonly signal: AbortSignal
 }
@@ -48,7 +52,8 @@ export async function withPlatform<T>(options: PlatformOptions, work: (platform:
     const { stateDir } = run
     const stack = await startStack({
       ...{ ...options, ...cluster, stateDir, tools: stackTools },
-      ...{ accounts: { [hubAccount]: account }, overrides: labsOfHub },
+      accounts: { ...options.accounts, [hubAccount]: account },
+      overrides: { ...options.overrides, ...labsOfHub },
     })
     try {
       if (stack.labsOnKwok) throw new Error(noNode)

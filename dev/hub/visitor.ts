@@ -120,6 +120,18 @@ export class HubVisitor {
     return this.#page(`/user/${encodeURIComponent(this.username)}${path}`)
   }
 
+  /** The user's token for Hub and server, requested with the cookies of the login and with the Hub's XSRF header. */
+  async token(): Promise<string> {
+    if (this.#token === undefined) {
+      const headers = { 'x-xsrftoken': this.#xsrf(), 'content-type': 'application/json' }
+      const response = await this.#send('POST', `${this.#userPath}/tokens`, '{"note": "a visitor"}', headers)
+      const text = await response.body.text()
+      if (response.status !== 201) throw new HubRefusal('a token', response.status, wordsOf(text))
+      this.#token = (JSON.parse(text) as { token: string }).token
+    }
+    return this.#token
+  }
+
   get #userPath(): string {
     return `/hub/api/users/${encodeURIComponent(this.username)}`
   }
@@ -132,16 +144,8 @@ export class HubVisitor {
     throw new HubRefusal(`${method} ${path}`, response.status, wordsOf(text))
   }
 
-  /** A token, requested with the cookies of the login and with the Hub's XSRF header. */
   async #authorization(): Promise<{ authorization: string }> {
-    if (this.#token === undefined) {
-      const headers = { 'x-xsrftoken': this.#xsrf(), 'content-type': 'application/json' }
-      const response = await this.#send('POST', `${this.#userPath}/tokens`, '{"note": "a visitor"}', headers)
-      const text = await response.body.text()
-      if (response.status !== 201) throw new HubRefusal('a token', response.status, wordsOf(text))
-      this.#token = (JSON.parse(text) as { token: string }).token
-    }
-    return { authorization: `token ${this.#token}` }
+    return { authorization: `token ${await this.token()}` }
   }
 
   #xsrf(): string {

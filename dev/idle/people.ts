@@ -1,7 +1,6 @@
 /** The five people of the demo of idleness, and what each of their labs does. */
-import { randomBytes } from 'node:crypto'
 import type { Jupyter } from '../../test/kit/idle/jupyter.ts'
-import type { DemoUsers } from '../stack/config.ts'
+import { type DemoUsers, makeToken } from '../stack/config.ts'
 import type { ActivityClient } from './client.ts'
 
 /** How a person's lab is left alone. */
@@ -11,6 +10,8 @@ export interface Person {
   readonly does: string
   /** Whether the lab must be stopped in the end. */
   readonly isStopped: boolean
+  /** Whether it must be stopped because nobody uses it. */
+  readonly isIdle: boolean
   leave(using: Using): Promise<void>
 }
 
@@ -27,11 +28,12 @@ const runCell = async ({ jupyter }: Using) => {
 }
 
 export const people: readonly Person[] = [
-  { name: 'ada', does: 'ran a cell, and went home', isStopped: true, leave: runCell },
+  { name: 'ada', does: 'ran a cell, and went home', isStopped: true, isIdle: true, leave: runCell },
   {
     name: 'grace',
     does: 'sleeps in a cell for an hour, with the browser closed',
     isStopped: false,
+    isIdle: false,
     leave: async ({ jupyter }) => {
       const kernel = await jupyter.startKernel()
       await jupyter.begin(kernel, 'import time; time.sleep(3600)')
@@ -41,6 +43,7 @@ export const people: readonly Person[] = [
     name: 'max',
     does: 'prints the time in a terminal',
     isStopped: false,
+    isIdle: false,
     leave: async ({ jupyter }) => {
       const terminal = await jupyter.openTerminal()
       await jupyter.type(terminal, 'while sleep 2; do echo it is $((20 + 6)) "$(date)"; done', 'it is 26')
@@ -50,6 +53,7 @@ export const people: readonly Person[] = [
     name: 'sue',
     does: 'asked to be kept for ten minutes',
     isStopped: false,
+    isIdle: false,
     leave: async using => {
       await runCell(using)
       await using.activity.keepAlive('sue', 600)
@@ -59,6 +63,7 @@ export const people: readonly Person[] = [
     name: 'uma',
     does: 'was stopped by kubectl annotate',
     isStopped: true,
+    isIdle: false,
     leave: async using => {
       await runCell(using)
       await using.stamp()
@@ -73,6 +78,6 @@ export const accounts = (): DemoUsers =>
   Object.fromEntries(
     people.map(({ name }, index) => [
       name,
-      { token: `${name}-${randomBytes(16).toString('hex')}`, scopes: ['exec:notebook'], uid: firstUid + index },
+      { token: makeToken(name), scopes: ['exec:notebook'], uid: firstUid + index },
     ]),
   )

@@ -20,6 +20,9 @@ export interface DemoUser {
 
 export type DemoUsers = Readonly<Record<string, DemoUser>>
 
+/** A token that shows whose it is. */
+export const makeToken = (name: string): string => `${name}-${randomBytes(16).toString('hex')}`
+
 const firstUid = 4_000_000
 const sharedGroup = { name: 'astronomers', id: 4_900_000 }
 
@@ -34,7 +37,7 @@ export function makeUsers(count: number): DemoUsers {
     names.map((name, index) => [
       name,
       {
-        token: `${name}-${randomBytes(16).toString('hex')}`,
+        token: makeToken(name),
         scopes: name === 'admin' ? ['exec:notebook', 'admin:jupyterlab'] : ['exec:notebook'],
         uid: firstUid + index,
       },
@@ -44,7 +47,7 @@ export function makeUsers(count: number): DemoUsers {
 
 /** The account of a JupyterHub: it sees and removes the labs of all, and has none itself. */
 export const makeHubAccount = (): DemoUser => ({
-  token: `hub-${randomBytes(16).toString('hex')}`,
+  token: makeToken('hub'),
   scopes: ['admin:jupyterlab'],
   uid: firstUid - 1,
 })

@@ -1,5 +1,4 @@
 /** People with a token of the cluster, a kubeconfig of their own, and the plugins of kubectl in their path. */
-import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,6 +6,7 @@ import type { Cluster } from '../cluster/types.ts'
 import { renderKubeconfig } from '../kube/credentials.ts'
 import { CommandError, run } from '../process/command.ts'
 import type { Tools } from '../setup/setup.ts'
+import { makeToken } from '../stack/config.ts'
 
 export const pluginFolder = fileURLToPath(new URL('../../plugins', import.meta.url))
 
@@ -16,7 +16,7 @@ export type Name = (typeof names)[number]
 
 /** Tokens of all, for the cluster and for REST. */
 export const makeTokens = (): Readonly<Record<Name, string>> =>
-  Object.fromEntries(names.map(name => [name, `${name}-${randomBytes(16).toString('hex')}`])) as Record<Name, string>
+  Object.fromEntries(names.map(name => [name, makeToken(name)])) as Record<Name, string>
 
 /** What a program printed, and whether it succeeded. */
 export interface Printed {
