@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import { createServer } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it, vi } from 'vitest'
@@ -99,6 +99,23 @@ describe('HttpClient.exchange', () => {
     first.abort(reason)
     await expect(asked).rejects.toBe(reason)
     expect(server.heads.length).toBe(1)
+  })
+
+  it('opens no connection when its signal was aborted before', async () => {
+    const [first, second] = [await pair(() => {}), await pair(socket => socket.write(rawAnswer('[1]')))]
+    const reason = new Error('gone')
+    const asked = first.client.exchange(first.request({ signal: AbortSignal.abort(reason) }))
+    await expect(asked).rejects.toBe(reason)
+    await first.client.exchange(second.request())
+    expect(first.server.connections).toBe(0)
+  })
+
+  it('leaves no listener at its signal', async () => {
+    const { client, request } = await pair(socket => socket.write(rawAnswer('[1]')))
+    const { signal } = new AbortController()
+    await client.exchange(request({ signal }))
+    await client.exchange(request({ signal, maxBytes: 1 })).catch(() => {})
+    expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 
   it('returns a redirect without following it', async () => {

@@ -1,9 +1,9 @@
 /** Outgoing HTTP/1.1: single requests, with limits on the bytes of an answer and on connections. */
 import { createSecureContext, getCACertificates } from 'node:tls'
 import { Agent } from 'undici'
-import { unlessAborted } from '../base/deadline.ts'
-import { type Answer, AnswerError } from './answer.ts'
+import type { Answer } from './answer.ts'
 import { LiteralConnector } from './literal.ts'
+import { Reception } from './reception.ts'
 
 export interface HttpClientOptions {
   /** Per origin. */
@@ -63,35 +63,19 @@ export class HttpClient {
    * @throws {AnswerError} for an answer that is too large; the connection's error; the signal's reason
    */
   exchange(request: HttpRequest): Promise<Answer> {
-    // On an abort, the pool settles late while a connection is still being opened.
-    return unlessAborted(this.#read(request), request.signal)
+    const { method, url, headers, body = null, signal } = request
+    const reception = new Reception(request)
+    if (signal?.aborted) return reception.answer
+    const { origin, pathname, search } = url
+    const sent = { 'User-Agent': 'skylab', ...headers }
+    this.#agent.dispatch({ origin, path: pathname + search, method, headers: sent, body }, reception)
+    return reception.answer
   }
 
   /** Closes every connection. */
   async close(): Promise<void> {
     this.#literal?.close()
     await this.#agent.destroy()
-  }
-
-  async #read({ method, url, headers, body, maxBytes, signal }: HttpRequest): Promise<Answer> {
-    const response = await this.#agent.request({
-      origin: url.origin,
-      path: url.pathname + url.search,
-      method,
-      headers: { 'User-Agent': 'skylab', ...headers },
-      body: body ?? null,
-      signal: signal ?? null,
-    })
-    const chunks: Buffer[] = []
-    let size = 0
-    for await (const chunk of response.body) {
-      size += chunk.length
-      // Leaving the loop ends the exchange.
-      if (size > maxBytes) throw new AnswerError(`the answer is larger than ${maxBytes} bytes`)
-      chunks.push(chunk)
-    }
-    const header = (name: string) => [response.headers[name] ?? ''].flat().join(', ')
-    return { url, status: response.statusCode, header, body: Buffer.concat(chunks) }
   }
 }
 
