@@ -1,4 +1,6 @@
+import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
+import { createIdleMetrics } from '../telemetry/idle-metrics.ts'
 import { useEngines } from './testing/engines.ts'
 import { busy, idleSince, startMs } from './testing/history.ts'
 import { IdleWorld } from './testing/world.ts'
@@ -47,12 +49,20 @@ describe('IdleEngine', () => {
     const world = new IdleWorld()
     for (let count = 0; count < 50; count++) world.add(`hung${count}`, () => 'hang')
     for (let count = 0; count < 10; count++) world.add(`w${count}`, () => busy)
-    start(world, { room: 20, slowRoom: 5, restPeriodSeconds: 5 })
+    const metrics = createIdleMetrics(new Registry(), { kinds: [], census: async () => undefined })
+    start(world, { room: 20, slowRoom: 5, restPeriodSeconds: 5 }, metrics)
     await world.pass(30_000)
+    metrics.checkLateness.reset()
     const askedBefore = world.asked.length
     await world.pass(60_000)
     expect(world.asked.slice(askedBefore).filter(({ id }) => id.startsWith('w')).length).toBeGreaterThanOrEqual(100)
     expect(world.hanging).toBeLessThanOrEqual(5)
+    const { values } = await metrics.checkLateness.get()
+    const late = (lane: string, le: unknown) =>
+      values.find(({ labels }) => labels.lane === lane && (labels as Record<string, unknown>).le === le)?.value
+    // An empty lane is looked at each second.
+    expect(late('fast', 2)).toBe(late('fast', '+Inf'))
+    expect(late('slow', 2)).toBeLessThan(late('slow', '+Inf')!)
   })
 
   it('gives up its checks when it stops, and another replica follows after 20 s', async () => {

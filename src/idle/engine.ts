@@ -6,6 +6,7 @@ import type { IdleConfig } from '../config/idle.ts'
 import { stampOf, stamps } from '../kube/labels.ts'
 import type { ActivityStore } from '../store/activity.ts'
 import type { DueStore } from '../store/due.ts'
+import type { Lane as LaneName } from '../store/idle.ts'
 import type { IdleMetrics } from '../telemetry/idle-metrics.ts'
 import { Check, type CheckOptions, type CheckResult, slowestMs } from './check.ts'
 import { Clocks } from './clocks.ts'
@@ -45,12 +46,12 @@ export class IdleEngine {
       onHeld: cause => options.metrics.holds.inc({ cause }),
     })
     const clocks = new Clocks({ clock, onJump: byMs => this.#onJump(byMs) })
-    const lane = (name: 'fast' | 'slow', places: number) =>
+    const lane = (name: LaneName, places: number) =>
       new Lane({
         ...{ name, places, owners, store: due, clocks, clock, log },
         farthestMs: farthestMs(idle),
         check: (owner, taken, signal) => check.run(owner, taken, signal),
-        onChecked: (owner, taken, result, seconds) => this.#onChecked(owner.kind, taken.lateMs, result, seconds),
+        onChecked: (owner, taken, result, seconds) => this.#onChecked(owner.kind, name, taken.lateMs, result, seconds),
       })
     this.#lanes = [lane('fast', idle.room), lane('slow', idle.slowRoom)]
   }
@@ -77,11 +78,11 @@ export class IdleEngine {
     await Promise.all([...this.#lanes.map(lane => lane.stop()), this.#stamper.stop()])
   }
 
-  #onChecked(kind: string, lateMs: number, result: CheckResult | 'failed', seconds: number): void {
+  #onChecked(kind: string, lane: LaneName, lateMs: number, result: CheckResult | 'failed', seconds: number): void {
     const { checks, checkDuration, checkLateness, holds } = this.#options.metrics
     checks.inc({ kind, result })
     checkDuration.observe({ kind }, seconds)
-    checkLateness.observe({ kind }, Math.max(0, lateMs) / 1000)
+    checkLateness.observe({ kind, lane }, Math.max(0, lateMs) / 1000)
     if (result === 'blind') holds.inc({ cause: 'watch' })
   }
 

@@ -41,8 +41,8 @@ export function createIdleMetrics(registry: Registry, sources: IdleGaugeSources)
     }),
     checkLateness: new Histogram({
       name: 'skylab_idle_check_lateness_seconds',
-      help: `How long after it was due a check began, by ${kindOf}`,
-      labelNames: ['kind'] as const,
+      help: `How long after it was due a check began, by ${kindOf} and lane (slow: what did not answer last time, which waits for its like)`,
+      labelNames: ['kind', 'lane'] as const,
       buckets: latenessBuckets,
       registers,
     }),

@@ -29,7 +29,7 @@ async function start(...ids: string[]) {
         return written
       },
     },
-    metrics: createIdleMetrics(new Registry(), { kinds: [], census: async () => ({}) }),
+    metrics: createIdleMetrics(new Registry(), { kinds: [], census: async () => undefined }),
   })
   await apps.start(...ids)
   engine.start()
