@@ -6,6 +6,7 @@ import { heirsBench } from './heirs/heirs.ts'
 import { hubBench } from './hub/hub.ts'
 import { idleBench } from './idle/idle.ts'
 import { imagesBench } from './images/images.ts'
+import { looksBench } from './looks/looks.ts'
 import { readersBench } from './readers/readers.ts'
 import { spawnBench } from './spawn/spawn.ts'
 import { stormBench } from './storm/storm.ts'
@@ -21,6 +22,7 @@ export const benches = {
   churn: churnBench,
   storm: stormBench,
   idle: idleBench,
+  looks: looksBench,
   heirs: heirsBench,
   readers: readersBench,
   images: imagesBench,

@@ -4,18 +4,16 @@
  *   npm run bench -- idle [--labs 10000] [--minutes 15] [--replicas 3]
  */
 import { statSync } from 'node:fs'
-import { waitUntil } from '../../dev/process/api-client.ts'
 import type { Progress } from '../../dev/process/progress.ts'
-import { Replica } from '../../dev/stack/replicas.ts'
+import type { Replica } from '../../dev/stack/replicas.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { controllerRequests } from '../measure/audit.ts'
 import { type BenchStack, settle, setupBench, withBenchStack } from '../measure/bench-stack.ts'
 import { machine, nodesFor } from '../measure/machine.ts'
-import { metricsOf } from '../measure/metrics.ts'
 import { numbersOf } from '../measure/options.ts'
 import { round, tally } from '../measure/statistics.ts'
 import { cpuSeconds, memoryFigures, usedBetween } from '../measure/usage.ts'
-import type { LoopQuestion } from '../spawn/loop.ts'
+import { fillLabs, startReplica, untilCompared } from '../standing/labs.ts'
 
 const defaults = { labs: 10_000, minutes: 15, replicas: 3 }
 
@@ -28,12 +26,8 @@ interface Scene {
   readonly signal: AbortSignal
 }
 
-/** A compare of many labs may take longer than the start of a replica usually does. */
-const readyLimitMs = 600_000
-const scrapeMs = 500
 /** Processes that hold all labs too. */
 const others = ['redis', 'kube-apiserver', 'etcd'] as const
-const compareSum = 'skylab_compare_duration_seconds_sum{result="done"}'
 
 export async function idleBench(args: readonly string[], progress: Progress, signal: AbortSignal): Promise<object> {
   const options = numbersOf(args, defaults)
@@ -47,15 +41,15 @@ export async function idleBench(args: readonly string[], progress: Progress, sig
 
 async function idle(scene: Scene): Promise<object> {
   const { bench, options, progress, signal } = scene
-  const fillSeconds = await progress.part(`${options.labs} labs`, () => fill(bench))
+  const fillSeconds = await progress.part(`${options.labs} labs`, () => fillLabs(bench))
   await settle(bench, signal)
   const names = Array.from({ length: options.replicas }, (_, index) => `replica-${index + 1}`)
-  const started = await progress.part('replicas', () => Promise.all(names.map(name => start(scene, name))))
+  const started = await progress.part('replicas', () => Promise.all(names.map(name => startReplica(scene, name))))
   const replicas = started.map(({ replica }) => replica)
-  const compareSeconds = await progress.part('compare', () => compared(replicas, options.labs, signal))
+  const compareSeconds = await progress.part('compare', () => untilCompared(replicas, options.labs, signal))
   await settle(bench, signal)
   const atRest = await progress.part('rest', () => watched(scene, replicas))
-  const late = await progress.part('another replica', () => start(scene, 'replica-late'))
+  const late = await progress.part('another replica', () => startReplica(scene, 'replica-late'))
   return {
     fill_s: round(fillSeconds, 1),
     ready_s: started.map(({ readySeconds }) => round(readySeconds, 1)),
@@ -63,44 +57,6 @@ async function idle(scene: Scene): Promise<object> {
     ...atRest,
     late_ready_s: round(late.readySeconds, 1),
   }
-}
-
-/** Makes labs of Skylab's as the loop makes its own; resolves with the seconds. */
-async function fill({ worker, stack, users }: BenchStack): Promise<number> {
-  const loop = worker(new URL('../spawn/loop.ts', import.meta.url), 'loop')
-  const ask = (question: LoopQuestion) => loop.ask<number>(question)
-  const names = users.map(({ name }) => name)
-  await ask({ do: 'prepare', configFile: stack.configFile, users: names, of: 'skylab' })
-  const seconds = await ask({ do: 'create', users: names })
-  await loop.stop()
-  return seconds
-}
-
-/** The run ends it. */
-async function start(
-  { bench: { stack, stateDir }, progress, signal }: Scene,
-  name: string,
-): Promise<{ replica: Replica; readySeconds: number }> {
-  const { program, configFile } = stack
-  const begunMs = systemClock.monotonicMs()
-  const say = (words: string) => progress.say(words)
-  const replica = await Replica.start({ name, program, stateDir, configFile, restart: false, say })
-  await replica.ready(signal, readyLimitMs)
-  return { replica, readySeconds: (systemClock.monotonicMs() - begunMs) / 1000 }
-}
-
-/** Waits until a compare has made the records of all labs; resolves with its seconds. */
-async function compared(replicas: readonly Replica[], labs: number, signal: AbortSignal): Promise<number> {
-  let seconds = 0
-  const isDone = async () => {
-    const metrics = await Promise.all(replicas.map(metricsOf))
-    // The other replicas compare too, and find nothing to do.
-    seconds = Math.max(...metrics.map(each => each.get(compareSum) ?? 0))
-    await systemClock.sleep(scrapeMs, signal)
-    return metrics[0]!.get('skylab_labs{status="running"}') === labs && seconds > 0
-  }
-  await waitUntil(isDone, { what: 'the compare', limitMs: readyLimitMs, signal })
-  return seconds
 }
 
 async function watched({ bench, options, signal }: Scene, replicas: readonly Replica[]): Promise<object> {

@@ -23,6 +23,8 @@ export interface BenchStackOptions extends BenchContext {
   /** With 0 there is the cluster alone, for whatever the bench starts itself. */
   readonly replicas: number
   readonly kwok: number
+  /** Addresses of the labs' pods. */
+  readonly podRange?: string
   /** Options of Node for replicas and workers. */
   readonly nodeArgs?: readonly string[]
   readonly overrides?: ConfigInput

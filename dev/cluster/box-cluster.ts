@@ -52,7 +52,7 @@ interface Parts {
 }
 
 async function startParts(options: ClusterOptions, stateDir: string, hasNode: boolean): Promise<Parts> {
-  const { tools, signal, audit, names, people } = options
+  const { tools, signal, audit, names, people, podRange } = options
   const runtime = hasNode ? await startRuntime(stateDir, tools, signal) : null
   const address = hasNode ? nodeIp : '127.0.0.1'
   const [plane] = await together(
@@ -60,7 +60,8 @@ async function startParts(options: ClusterOptions, stateDir: string, hasNode: bo
     runtime?.ready,
   )
   const { client, credentials } = plane
-  const kwok = { stateDir, tools, client, kubeconfig: credentials.kubeconfig('kwok'), count: options.kwok, signal }
+  const kubeconfig = credentials.kubeconfig('kwok')
+  const kwok = { stateDir, tools, client, kubeconfig, count: options.kwok, podRange, signal }
   await together(options.kwok > 0 && startKwok(kwok), hasNode && startNode({ stateDir, tools, plane, names, signal }))
   return { plane, registry: runtime?.registry ?? null }
 }

@@ -37,6 +37,8 @@ export interface ClusterChoice {
   realNode: 'auto' | 'never'
   /** Number of nodes of KWOK in the box. */
   kwok: number
+  /** Addresses of pods on nodes of KWOK, such as 127.77.0.0/16. In the box only; by default nothing is there. */
+  podRange?: string | undefined
   audit: boolean
   /** Whether pods of the real node use the cluster's DNS. In the box only; default false, since the caller must serve it. */
   names?: boolean | undefined

@@ -11,6 +11,8 @@ import type { Tools } from '../setup/setup.ts'
 const kwokTaint = { key: 'kwok.x-k8s.io/node', value: 'fake', effect: 'NoSchedule' }
 
 const mine = 'kwok.x-k8s.io/node'
+/** Nothing is there. */
+const usualRange = '10.99.0.0/16'
 
 interface StageSpec {
   name: string
@@ -172,14 +174,14 @@ function renderStage({ name, kind, when, status, delay }: StageSpec): object {
 }
 
 /** The whole configuration: its options have no defaults either, and without the leases' parallelism KWOK exits at once. */
-function renderConfiguration(): string {
+function renderConfiguration(cidr: string): string {
   const configuration = {
     apiVersion: 'config.kwok.x-k8s.io/v1alpha1',
     kind: 'KwokConfiguration',
     options: {
       manageAllNodes: false,
       manageNodesWithAnnotationSelector: `${mine}=fake`,
-      cidr: '10.99.0.0/16',
+      cidr,
       nodeIP: '10.98.0.1',
       nodePlayStageParallelism: 8,
       podPlayStageParallelism: 32,
@@ -197,6 +199,8 @@ export interface KwokOptions {
   client: ApiClient
   kubeconfig: string
   count: number
+  /** Addresses of pods. */
+  podRange?: string | undefined
   signal?: AbortSignal | undefined
 }
 
@@ -204,9 +208,10 @@ export interface KwokOptions {
  * Starts KWOK, which plays the kubelet, with nodes `kwok-1` … `kwok-N` (label `type: kwok`, tainted). Resolves when all are
  * Ready. Pods that select and tolerate them run and are Ready at once.
  */
-export async function startKwok({ stateDir, tools, client, kubeconfig, count, signal }: KwokOptions): Promise<void> {
+export async function startKwok(options: KwokOptions): Promise<void> {
+  const { stateDir, tools, client, kubeconfig, count, podRange = usualRange, signal } = options
   const configFile = join(stateDir, 'etc', 'kwok.yaml')
-  writeFileSync(configFile, renderConfiguration())
+  writeFileSync(configFile, renderConfiguration(podRange))
   await startProcess({
     name: 'kwok',
     command: tools.program('kwok'),
