@@ -74,6 +74,12 @@ const rule = z
       .min(1)
       .default(['kernels', 'terminals', 'traffic', 'push'])
       .describe('where activity is looked for; the newest counts'),
+    address: z
+      .enum(['pod', 'service'])
+      .default('pod')
+      .describe(
+        'where a notebook or a StatefulSet is asked: `pod`; `service`, for meshes that admit nobody at pods: the cluster IP of the Service of its name, within `network.clusterRanges`',
+      ),
     metric: metric.optional().describe('needed by the source `metric`'),
     json: json.optional().describe('needed by the source `json`'),
     idleTimeoutSeconds: z
@@ -125,7 +131,9 @@ const kindPolicy = (value: StampPolicy, of: string) =>
 export const idle = z.strictObject({
   enabled: z.boolean().default(false).describe('stop what is idle, of the kinds that `run` names'),
   checkPeriodSeconds: seconds(60).describe('interval of checks of a workload'),
-  restPeriodSeconds: seconds(300).describe('interval while its end is further away than this'),
+  restPeriodSeconds: seconds(300).describe(
+    'interval of a lab while its end is further away than this; notebooks and StatefulSets have `checkPeriodSeconds` then too',
+  ),
   probeTimeoutSeconds: seconds(10).describe('time for one check'),
   annotations: z
     .strictObject({

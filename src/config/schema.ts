@@ -187,7 +187,11 @@ const tracing = z.strictObject({
 
 /** The features that a process can serve. Each further one comes with its own rights, and so with a Deployment of its own. */
 const run = z
-  .array(z.enum(['labs', 'tenants'], { error: 'nothing of this name can be run; this release has: labs, tenants' }))
+  .array(
+    z.enum(['labs', 'tenants', 'notebooks'], {
+      error: 'nothing of this name can be run; this release has: labs, tenants, notebooks',
+    }),
+  )
   .min(1, { error: 'names nothing to run' })
   .refine(names => new Set(names).size === names.length, { error: 'names something twice' })
   .refine(names => new Set(names).size <= 1, {

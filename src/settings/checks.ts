@@ -25,6 +25,7 @@ export function crossProblems(config: Config): string[] {
     ...(servesLabs(config) ? ofLabs() : []),
     ...(servesTenants(config) ? tenantProblems(config) : []),
     ...(servesTenantsRest(config) ? ofRest() : []),
+    ...(servesNotebooksRest(config) ? [...identityProblems(config), ...tlsProblems(config)] : []),
     ...(ownedKinds(config.run).length > 0 ? idleProblems(config) : []),
     ...timeProblems(config),
     ...redisProblems(config),
@@ -42,6 +43,10 @@ const servesTenants = ({ run }: Pick<Config, 'run'>): boolean => run.includes('t
 export const servesTenantsRest = (config: Pick<Config, 'run' | 'tenants'>): boolean =>
   servesTenants(config) && config.tenants.rest !== undefined
 
+/** A process for notebooks answers requests where it can know who asks. */
+export const servesNotebooksRest = ({ run, identity }: Pick<Config, 'run' | 'identity'>): boolean =>
+  run.includes('notebooks') && identity[identity.provider] !== undefined
+
 /** @returns warnings: permitted settings that an operator should know about */
 export function configWarnings(config: Config): string[] {
   const ofRest = () => [...trustWarnings(config), ...tokenWarnings(config)]
@@ -49,6 +54,7 @@ export function configWarnings(config: Config): string[] {
   if (servesTenants(config)) {
     return [...tenantWarnings(config), ...(servesTenantsRest(config) ? ofRest() : []), ...ofIdle]
   }
+  if (servesNotebooksRest(config)) return [...ofRest(), ...ofIdle]
   if (!servesLabs(config)) return ofIdle
   const missing = promisedSizes.filter(name => !Object.hasOwn(config.lab.sizes, name))
   return [

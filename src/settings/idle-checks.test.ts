@@ -45,8 +45,22 @@ describe('crossProblems of idle', () => {
       'idle.rules.0.sources: names none by which a lab is asked, so a busy one would count as idle',
     ])
     expect(problemsOf({ rules: [rule('a', { sources, match: { kinds: ['app'] } })] })).toEqual([])
-    expect(problemsOf({ rules: [rule('a', { sources, match: { kinds: ['app', 'notebook'] } })] })).toEqual([
+    const notebooks = rule('a', { sources, match: { kinds: ['app', 'notebook'] } })
+    expect(problemsOf({ enabled: true, rules: [notebooks] }, { run: ['notebooks'] })).toEqual([
       'idle.rules.0.sources: names none by which a notebook is asked, so a busy one would count as idle',
+    ])
+  })
+
+  it('has one when a rule for notebooks asks them nothing', () => {
+    const rules = [rule('a', { sources: ['push'], match: { kinds: ['lab', 'notebook'] } })]
+    expect(problemsOf({ rules }, { run: ['notebooks'] })).toEqual([
+      'idle.rules.0.sources: names none by which a notebook is asked, so a busy one would count as idle',
+    ])
+  })
+
+  it('has one when a process for notebooks is to stop nothing', () => {
+    expect(problemsOf({ enabled: false }, { run: ['notebooks'] })).toEqual([
+      'idle.enabled: is false, so this process would do nothing',
     ])
   })
 })
@@ -86,6 +100,17 @@ describe('configWarnings of idle', () => {
     [{ enabled: false }],
   ])('does not warn when every setting has its use: %j', idle => {
     expect(warningsOf(idle, sizes)).toEqual([])
+  })
+
+  it('warns when a rule for notebooks matches by what only labs have', () => {
+    const rules = [
+      rule('a', { match: { sizes: ['x'], users: ['y'], namespaces: ['z'] } }),
+      rule('b', { match: { kinds: ['lab'], sizes: ['x'] } }),
+    ]
+    expect(warningsOf({ rules }, { run: ['notebooks'] })).toEqual([
+      'idle.rules.0.match.sizes: no notebook and no StatefulSet has any, so it never matches here',
+      'idle.rules.0.match.users: no notebook and no StatefulSet has any, so it never matches here',
+    ])
   })
 
   it('warns when the process runs nothing that is ever idle', () => {

@@ -1,17 +1,20 @@
 /** Checks of the block `idle`, and warnings about rules that do nothing. */
 import { globs } from '../base/glob.ts'
-import { type IdleRule, type WorkloadKind, workloadKinds } from '../config/idle.ts'
+import type { IdleRule, WorkloadKind } from '../config/idle.ts'
 import type { Config } from '../config/schema.ts'
 
 type Rules = readonly IdleRule[]
+type Kinds = readonly WorkloadKind[]
 
 /** From taking a workload on, the time until another replica follows is 20 s; a check asks twice before a stop. */
 const longestProbeSeconds = 15
 
 /** @returns one line for each setting by which checks could not keep their times, or that nobody can have meant */
-export function idleProblems({ idle }: Pick<Config, 'idle'>): string[] {
-  const { checkPeriodSeconds, restPeriodSeconds, probeTimeoutSeconds, rules } = idle
+export function idleProblems({ idle, run }: Pick<Config, 'idle' | 'run'>): string[] {
+  const { enabled, checkPeriodSeconds, restPeriodSeconds, probeTimeoutSeconds, rules } = idle
+  const owned = ownedKinds(run)
   return [
+    ...(run.includes('notebooks') && !enabled ? ['idle.enabled: is false, so this process would do nothing'] : []),
     ...(restPeriodSeconds < checkPeriodSeconds ? ['idle.restPeriodSeconds: is less than idle.checkPeriodSeconds'] : []),
     ...(probeTimeoutSeconds > longestProbeSeconds
       ? [`idle.probeTimeoutSeconds: is more than ${longestProbeSeconds}: another replica would follow meanwhile`]
@@ -19,7 +22,7 @@ export function idleProblems({ idle }: Pick<Config, 'idle'>): string[] {
     ...rules.flatMap((rule, index) => [
       ...nameProblems(rules, index),
       ...timeProblems(rule, `idle.rules.${index}`),
-      ...sourceProblems(rule, `idle.rules.${index}`),
+      ...sourceProblems(rule, `idle.rules.${index}`, owned),
     ]),
   ]
 }
@@ -42,11 +45,13 @@ function timeProblems({ idleTimeoutSeconds, maxAgeSeconds, warnSeconds }: IdleRu
 const asked: ReadonlySet<string> = new Set(['kernels', 'terminals', 'server', 'metric', 'json'])
 
 /** A gateway sees all traffic of an app. Nobody reports all activity of other kinds: a busy one would count as idle. */
-function sourceProblems({ match: { kinds }, sources, idleTimeoutSeconds }: IdleRule, key: string): string[] {
-  const kind = (kinds ?? workloadKinds).find(each => each !== 'app')
-  if (!kind || idleTimeoutSeconds === undefined || sources.some(source => asked.has(source))) return []
+function sourceProblems({ match, sources, idleTimeoutSeconds }: IdleRule, key: string, owned: Kinds): string[] {
+  const kind = owned.find(each => each !== 'app' && mayBe(match, each))
+  if (kind === undefined || idleTimeoutSeconds === undefined || sources.some(source => asked.has(source))) return []
   return [`${key}.sources: names none by which a ${kind} is asked, so a busy one would count as idle`]
 }
+
+const mayBe = ({ kinds }: IdleRule['match'], kind: WorkloadKind): boolean => kinds === undefined || kinds.includes(kind)
 
 /** @returns warnings: permitted settings that an operator should know about */
 export function idleWarnings(config: Config): string[] {
@@ -62,11 +67,28 @@ export function idleWarnings(config: Config): string[] {
       ...(run.includes('labs') ? sizeWarnings(rule, `idle.rules.${index}`, config.lab) : []),
     ]),
     ...(run.includes('labs') ? credentialWarnings(config) : []),
+    ...(run.includes('notebooks') ? idle.rules.flatMap(traitWarnings) : []),
   ]
 }
 
 /** The kinds of workloads that a process owns by `run`. */
-export const ownedKinds = (run: Config['run']): readonly WorkloadKind[] => (run.includes('labs') ? ['lab'] : [])
+export function ownedKinds(run: Config['run']): Kinds {
+  if (run.includes('labs')) return ['lab']
+  return run.includes('notebooks') ? ['notebook', 'statefulset'] : []
+}
+
+/** What is known of labs alone. */
+const labTraits = ['sizes', 'users', 'groups', 'tenants'] as const
+
+/** Nothing is known of a notebook but its namespace and its image. */
+function traitWarnings({ match }: IdleRule, index: number): string[] {
+  const isOurs = mayBe(match, 'notebook') || mayBe(match, 'statefulset')
+  return labTraits
+    .filter(trait => isOurs && match[trait] !== undefined)
+    .map(
+      trait => `idle.rules.${index}.match.${trait}: no notebook and no StatefulSet has any, so it never matches here`,
+    )
+}
 
 function ageWarnings({ maxAgeSeconds, keepAlive, idleTimeoutSeconds }: IdleRule, key: string): string[] {
   if (maxAgeSeconds === undefined) return []

@@ -11,7 +11,8 @@ import { parseYaml } from '../config/yaml.ts'
 import { type IngressSecrets, isIngressSecret } from '../identity/ingress.ts'
 import { parseTokens, type TokenRecord } from '../identity/tokens.ts'
 import { type Pair, readPair, type TlsFiles, UnusableFile } from '../tls/files.ts'
-import { configWarnings, crossProblems, servesLabs, servesTenantsRest } from './checks.ts'
+import { configWarnings, crossProblems, servesLabs, servesNotebooksRest, servesTenantsRest } from './checks.ts'
+import { withCulling } from './culling.ts'
 
 const keyBytes = 32
 
@@ -50,7 +51,8 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 /**
  * Reads and checks the configuration and every file that it names; paths in it are relative to its own folder.
- * The environment overrides: SKYLAB_PORT, SKYLAB_MONITORING_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY.
+ * The environment overrides: SKYLAB_PORT, SKYLAB_MONITORING_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY. Of a process for notebooks
+ * it adds what `culling.ts` says.
  * @throws {ConfigError} with all problems found
  */
 export async function loadSettings(
@@ -59,13 +61,13 @@ export async function loadSettings(
   podNamespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace',
 ): Promise<Settings> {
   const envProblems: string[] = []
-  const config = withPorts(await readConfig(file), env, envProblems)
+  const { config, warnings } = withCulling(withPorts(await readConfig(file), env, envProblems), env)
   const problems = [...envProblems, ...crossProblems(config)]
   const reader = new FileReader(dirname(resolve(file)), problems)
   // The others' secrets are not there.
   const ofLabs = servesLabs(config) ? await readLabFiles(config, env, reader, problems) : withoutLabs
-  const ofApi =
-    servesLabs(config) || servesTenantsRest(config) ? await readApiFiles(config, reader, problems) : withoutApi
+  const answers = servesLabs(config) || servesTenantsRest(config) || servesNotebooksRest(config)
+  const ofApi = answers ? await readApiFiles(config, reader, problems) : withoutApi
   const redisLogin = await readRedisLogin(config, reader, problems)
   const kubeconfig = await reader.present('kubernetes.kubeconfig', config.kubernetes.kubeconfig)
   const tracingHeaders = await readTracingHeaders(config, reader, problems)
@@ -83,7 +85,7 @@ export async function loadSettings(
     redisLogin,
     tracingHeaders,
     namespace: config.kubernetes.namespace ?? (await podNamespace(podNamespaceFile)),
-    warnings: configWarnings(config),
+    warnings: [...warnings, ...configWarnings(config)],
   }
 }
 
@@ -94,10 +96,10 @@ export async function loadSettings(
  */
 export async function checkWithoutSecrets(file: string, env: Environment): Promise<readonly string[]> {
   const problems: string[] = []
-  const config = withPorts(await readConfig(file), env, problems)
+  const { config, warnings } = withCulling(withPorts(await readConfig(file), env, problems), env)
   problems.push(...crossProblems(config))
   if (problems.length > 0) throw new ConfigError(file, problems)
-  return configWarnings(config)
+  return [...warnings, ...configWarnings(config)]
 }
 
 /**
