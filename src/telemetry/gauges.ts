@@ -98,7 +98,7 @@ export function createProcessGauges(registry: Registry, sources: ProcessGaugeSou
   const registers = [registry]
   new Gauge({
     name: 'skylab_build_info',
-    help: 'Always 1; the labels have the versions, and what the process serves (run: labs, tenants)',
+    help: 'Always 1; the labels have the versions, and what the process serves (run: labs, tenants, notebooks)',
     labelNames: ['version', 'node', 'run'] as const,
     registers,
   }).set({ version: sources.version, node: process.version, run: sources.run }, 1)
@@ -112,7 +112,7 @@ export function createProcessGauges(registry: Registry, sources: ProcessGaugeSou
   })
   new Gauge({
     name: 'skylab_kubernetes_watch_silence_seconds',
-    help: 'Time since the last message of the API server, by watch (namespaces, pods, podEvents, nodes, daemonSets, prepullPods; of tenants: lnamespaces, namespaces, quotas, limitRanges, networkPolicies, clusterRoles, roleBindings, clusterRoleBindings); above 120 the watch is broken',
+    help: 'Time since the last message of the API server, by watch (namespaces, pods, podEvents, nodes, daemonSets, prepullPods; of tenants: lnamespaces, namespaces, quotas, limitRanges, networkPolicies, clusterRoles, roleBindings, clusterRoleBindings; of notebooks: notebooks, statefulSets, pods, services); above 120 the watch is broken',
     labelNames: ['watch'] as const,
     registers,
     collect() {

@@ -1,5 +1,6 @@
 /** Renders the reference of metrics: a table made from the registry that a replica serves. */
 import { Registry } from 'prom-client'
+import { CullingMetrics } from './culling-metrics.ts'
 import { createGauges, type GaugeSources } from './gauges.ts'
 import { createIdleMetrics } from './idle-metrics.ts'
 import { createMetrics } from './metrics.ts'
@@ -7,10 +8,11 @@ import { createTenantGauges } from './tenant-gauges.ts'
 
 const head = `# Metrics
 
-<!-- Made by \`npm run docs\` of src/telemetry (metrics.ts, gauges.ts, tenant-gauges.ts, idle-metrics.ts): change those. -->
+<!-- Made by \`npm run docs\` of src/telemetry (metrics.ts, gauges.ts, tenant-gauges.ts, idle-metrics.ts, culling-metrics.ts): change those. -->
 
 Each replica serves these metrics in Prometheus' text format at \`/metrics\` on its monitoring port. Values of labels come from
-short lists, never from users. Node's own metrics of the process (\`process_*\`, \`nodejs_*\`) are there too.
+short lists, never from users; those of \`notebook_culling_total\` and \`last_notebook_culling_timestamp_seconds\` alone name people's
+notebooks, 1,000 at most. Node's own metrics of the process (\`process_*\`, \`nodejs_*\`) are there too.
 [operations.md](operations.md) explains how to use them.
 
 | name | type | labels | what |
@@ -28,9 +30,10 @@ export function metricsReference(): string {
     policyActive: () => undefined,
   })
   createIdleMetrics(registry, { kinds: [], census: async () => undefined })
+  void new CullingMetrics(registry)
   const rows = registry
     .getMetricsAsArray()
-    .filter(({ name }) => name.startsWith('skylab_'))
+    .filter(({ name }) => /^skylab_|notebook_culling_/.test(name))
     .map(metric => ({ ...metric, labels: (metric as unknown as { labelNames: readonly string[] }).labelNames }))
     .sort((a, b) => (a.name < b.name ? -1 : 1))
     .map(({ name, labels, help, ...metric }) => {
