@@ -39,7 +39,7 @@ export async function lookAt(
   const questions = rule && questionsOf(rule, known.read.activity)
   if (!questions) return notAsked
   if (!facts.mayBeAsked) return { kind: 'unreachable', words: 'its pod is not ready' }
-  const target = await known.target(signal)
+  const target = await known.target(signal, rule.address)
   // The last moment before the credential leaves.
   if (!isFresh(owner) || owner.facts(facts.id)?.podUid !== facts.podUid) return undefined
   return (options.probe ?? probe)(options.clock, target, { ...questions, timeoutMs: options.timeoutMs, signal })

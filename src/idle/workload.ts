@@ -8,7 +8,7 @@
  * - **floor**: nobody counts as idle for longer than since then.
  * - **stop**: an operation of the workload's own engine. The idle engine only requests it.
  */
-import type { StampPolicy, WorkloadKind } from '../config/idle.ts'
+import type { IdleRule, StampPolicy, WorkloadKind } from '../config/idle.ts'
 import type { ActivityRead, StopRefusal, StopRequest } from '../store/idle.ts'
 import type { SourceName } from './evidence.ts'
 import type { ProbeTarget } from './questions.ts'
@@ -40,6 +40,8 @@ export interface Stamps {
   readonly keepUntil?: string | undefined
 }
 
+export type Address = IdleRule['address']
+
 /** Values by annotation; `null` removes one. */
 export type StampPatch = Readonly<Record<string, string | null>>
 
@@ -60,8 +62,12 @@ export interface Known {
   readonly traits: Traits
   /** The operation that a lab runs by; only of labs, whose stream has words for its user. */
   readonly op?: number
-  /** Where its API is. Its credential is read only where it is asked. @throws {RetryLater} {KubeError} */
-  target(signal: AbortSignal): Promise<ProbeTarget>
+  /**
+   * Where its API is. Its credential is read only where it is asked.
+   * @param address by its rule; a lab has that of its pod alone
+   * @throws {RetryLater} {KubeError}
+   */
+  target(signal: AbortSignal, address?: Address): Promise<ProbeTarget>
   /** Requests its stop: any replica brings it to its end. @throws {RetryLater} {KubeError} */
   stop(request: StopRequest, signal: AbortSignal): Promise<StopResult>
 }
