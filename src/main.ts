@@ -162,10 +162,12 @@ if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLTo
     env: process.env,
     // `skylab check` loads no module of the server.
     // A process loads only what it serves.
-    serve: async settings =>
-      settings.config.run.includes('tenants')
-        ? (await import('./run/tenants/serve.ts')).serveTenants(settings)
-        : (await import('./run/serve.ts')).serve(settings),
+    serve: async settings => {
+      const { run } = settings.config
+      if (run.includes('tenants')) return (await import('./run/tenants/serve.ts')).serveTenants(settings)
+      if (run.includes('notebooks')) return (await import('./run/notebooks/serve.ts')).serveNotebooks(settings)
+      return (await import('./run/serve.ts')).serve(settings)
+    },
     out: text => process.stdout.write(text),
     err: text => process.stderr.write(text),
   })

@@ -4,7 +4,7 @@ import type { Feature } from '../api/feature.ts'
 import { Activities } from '../idle/activities.ts'
 import { ActivityFeed } from '../idle/feed.ts'
 import { ruleOf } from '../idle/rules.ts'
-import type { ActivityKind } from '../idle/service.ts'
+import type { ActivityKind, ActivityService } from '../idle/service.ts'
 import type { WorkloadOwner } from '../idle/workload.ts'
 import type { ActivityStore } from '../store/activity.ts'
 import { checkActivityToken } from '../store/activity-token.ts'
@@ -28,10 +28,26 @@ export interface ActivityShared {
 
 /** @returns the routes, and the feed that needs the bell alone */
 export function joinActivity(
-  { config, clock, log }: Basics,
-  { connection, keys, bell, sealer }: Pick<Store, 'connection' | 'keys' | 'bell' | 'sealer'>,
-  { kinds, activity, due, audit, onKept }: ActivityShared,
+  basics: Basics,
+  store: Pick<Store, 'connection' | 'keys' | 'bell' | 'sealer'>,
+  shared: ActivityShared,
 ): { readonly feature: Feature; readonly feed: Part } {
+  const { service, feed } = joinActivityService(basics, store, shared)
+  const { activity, audit } = shared
+  const verifyLab = async (username: string, token: string) => {
+    const op = checkActivityToken(store.sealer, username, token)
+    // A stranger's token costs no reading.
+    return op !== undefined && (await activity.readLab(username, '')).lab?.op === op
+  }
+  return { feature: activityFeature({ activity: service, verifyLab, auditor: audit }), feed }
+}
+
+/** What the routes use, for any kinds. */
+export function joinActivityService(
+  { config, clock, log }: Pick<Basics, 'config' | 'clock' | 'log'>,
+  { connection, keys, bell }: Pick<Store, 'connection' | 'keys' | 'bell'>,
+  { kinds, activity, due, onKept }: Omit<ActivityShared, 'audit'>,
+): { readonly service: ActivityService; readonly feed: Part } {
   const { idle } = config
   const served = kinds.map(
     ({ owner, ownerOf, isEnding }): ActivityKind => ({
@@ -51,10 +67,5 @@ export function joinActivity(
     ...{ idle, kinds: served, store: activity, touches: new TouchStore(connection, keys), due, clock },
     openEvents: (whose, lastEventId) => feed.open(whose, lastEventId),
   })
-  const verifyLab = async (username: string, token: string) => {
-    const op = checkActivityToken(sealer, username, token)
-    // A stranger's token costs no reading.
-    return op !== undefined && (await activity.readLab(username, '')).lab?.op === op
-  }
-  return { feature: activityFeature({ activity: service, verifyLab, auditor: audit }), feed }
+  return { service, feed }
 }

@@ -12,10 +12,10 @@ import { TenantService } from '../../sudo/service.ts'
 import { Sudo } from '../../sudo/sudo.ts'
 import { Teller } from '../../sudo/teller.ts'
 import type { AuditEvent } from '../../telemetry/audit.ts'
-import { RefusalFlood } from '../../telemetry/audit-flood.ts'
 import type { TenantWorld } from '../../tenants/world.ts'
 import { createIdentity } from '../identity.ts'
 import type { Part } from '../part.ts'
+import { joinRequestAudit } from '../request-audit.ts'
 import { tlsOf } from '../tls.ts'
 import type { TenantReplica } from './replica.ts'
 
@@ -36,7 +36,7 @@ export function joinRest(replica: TenantReplica, rest: RestConfig, isSynced: () 
     onRequest: (result, seconds) => metrics.identityRequestDuration.observe({ result }, seconds),
   })
   const sudo = new Sudo({ world, kube, rest, clock, onWritten: poke })
-  const { auditor, flush } = joinAuditor(replica)
+  const { auditor, flush } = joinRequestAudit(basics)
   const events = joinEvents(replica, auditor)
   const tenants = new TenantService({ world, rest, sudo, clock, isSynced, openEvents: events.open })
   const tls = tlsOf(basics)
@@ -111,18 +111,5 @@ function endLine(name: string, data: string): AuditEvent {
   return {
     ...{ id: `${id}-ended`, action: 'sudo.end', result: 'succeeded', reason: why, actor: { kind: 'controller' } },
     object: { kind: 'tenant', name, user, grant: id },
-  }
-}
-
-function joinAuditor({ basics: { auditLog, clock } }: TenantReplica): {
-  readonly auditor: SudoAuditor
-  readonly flush: () => void
-} {
-  if (!auditLog) return { auditor: { request: () => {} }, flush: () => {} }
-  const flood = new RefusalFlood({ audit: auditLog, clock })
-  const isRefusal = (result: string) => result === 'refused' || result === 'failed'
-  return {
-    auditor: { request: event => void (isRefusal(event.result) ? flood.write(event) : auditLog.write(event)) },
-    flush: () => flood.flush(),
   }
 }

@@ -1,0 +1,164 @@
+/** Makes the parts of a process that stops idle notebooks, and joins them. Nothing runs yet, and nothing of labs is loaded. */
+import { BlockList, isIPv6 } from 'node:net'
+import { failpoint } from '../../base/failpoint.ts'
+import type { Config } from '../../config/schema.ts'
+import { IdleEngine } from '../../idle/engine.ts'
+import { Enrolment } from '../../idle/notebooks/enrolment.ts'
+import { NotebookOwner } from '../../idle/notebooks/owner.ts'
+import { Scaler } from '../../idle/notebooks/scaler.ts'
+import { NotebookSight, type NotebookWorkloadKind } from '../../idle/notebooks/sight.ts'
+import { Stamper } from '../../idle/stamper.ts'
+import type { Settings } from '../../settings/load.ts'
+import { ActivityStore } from '../../store/activity.ts'
+import { Bell } from '../../store/bell.ts'
+import { DueStore } from '../../store/due.ts'
+import { Keys } from '../../store/keys.ts'
+import { CullingMetrics } from '../../telemetry/culling-metrics.ts'
+import { createProcessGauges } from '../../telemetry/gauges.ts'
+import { beginIdleAtZero, createIdleMetrics } from '../../telemetry/idle-metrics.ts'
+import { forgetLabs } from '../../telemetry/metrics.ts'
+import { joinActivityService } from '../activity.ts'
+import { type Basics, type CreateTracing, makeBasics, version } from '../basics.ts'
+import { connect } from '../connect.ts'
+import { joinKube } from '../kube.ts'
+import type { Part, Stage } from '../part.ts'
+import { joinWatches } from './watches.ts'
+
+const kinds = ['notebook', 'statefulset'] as const satisfies NotebookWorkloadKind[]
+
+export type NotebookReplica = ReturnType<typeof makeNotebookReplica>
+
+/** @param createTracing only if traces are sent */
+export function makeNotebookReplica(settings: Settings, createTracing?: CreateTracing) {
+  const basics = asConfigured(makeBasics(settings, createTracing))
+  const { config, clock, log } = basics
+  const { kube } = joinKube(basics)
+  const connection = connect(basics)
+  const keys = new Keys(config.redis.keyPrefix)
+  const bell = new Bell(connection, keys.bell, clock, err => log.error({ err }, 'a listener of the bell failed'))
+  const store = { connection, keys, bell }
+  const watches = joinWatches(basics, kube)
+  const due = new DueStore(connection, keys)
+  const activity = new ActivityStore(connection, keys)
+  const sight = new NotebookSight(watches)
+  const owners = ownersOf(basics, { sight, kube, store: activity })
+  const engine = joinEngine(basics, { owners, due, activity })
+  const enrolling = joinEnrolment(basics, { owners, sight, due, onMove: listener => connection.onMove(listener) })
+  const scaler = new Scaler({ sets: watches.statefulSets, kube, clock, log })
+  const { service, feed } = joinActivityService(basics, store, {
+    // Whose a notebook is, no object says reliably: only administrators ask.
+    kinds: owners.map(owner => ({ owner, ownerOf: () => undefined, isEnding: id => owner.isEnding(id) })),
+    ...{ activity, due },
+    onKept: (facts, untilMs) => engine.stampKeep(facts, untilMs),
+  })
+  addGauges(basics, { watches, kube, connection })
+  const stages: readonly Stage[] = [
+    { when: 'first', parts: [{ start: () => connection.open(), close: () => connection.close() }] },
+    {
+      when: 'first',
+      parts: [
+        { start: () => watches.group.start(), close: () => watches.group.stop() },
+        { close: () => kube.close() },
+        { close: () => basics.tracing.close() },
+      ],
+    },
+    { when: 'connected', parts: [{ start: () => void bell.listen(), close: () => bell.close() }] },
+    { when: 'connected', parts: [feed] },
+    { when: 'permitted', parts: [engine, scaler, ...enrolling] },
+  ]
+  return { basics, kube, store, watches, service, stages }
+}
+
+/** Their annotations say at each check what it found, so they have no rest. */
+function asConfigured(basics: Basics): Basics {
+  const { idle } = basics.config
+  return {
+    ...basics,
+    config: { ...basics.config, idle: { ...idle, restPeriodSeconds: idle.checkPeriodSeconds } },
+  }
+}
+
+type OwnerParts = Pick<ConstructorParameters<typeof NotebookOwner>[0], 'sight' | 'kube' | 'store'>
+
+function ownersOf({ config, metrics }: Basics, parts: OwnerParts): readonly NotebookOwner[] {
+  const isInCluster = rangesOf(config.network.clusterRanges)
+  const culling = new CullingMetrics(metrics.registry)
+  return kinds.map(
+    kind =>
+      new NotebookOwner({
+        ...{ kind, ...parts, isInCluster, failpoint },
+        stampPolicy: config.idle.annotations[kind],
+        onStopped: (facts, atMs) => {
+          if (kind === 'notebook') culling.culled(facts, atMs)
+        },
+      }),
+  )
+}
+
+function rangesOf(ranges: Config['network']['clusterRanges']): (ip: string) => boolean {
+  const list = new BlockList()
+  for (const range of ranges) {
+    const [net = '', length = ''] = range.split('/')
+    list.addSubnet(net, Number(length), isIPv6(net) ? 'ipv6' : 'ipv4')
+  }
+  return ip => list.check(ip, isIPv6(ip) ? 'ipv6' : 'ipv4')
+}
+
+interface EngineParts {
+  readonly owners: readonly NotebookOwner[]
+  readonly due: DueStore
+  readonly activity: ActivityStore
+}
+
+function joinEngine({ config, clock, log, metrics }: Basics, { owners, due, activity }: EngineParts): IdleEngine {
+  const idleMetrics = createIdleMetrics(metrics.registry, {
+    kinds,
+    census: kind => due.census(kind as NotebookWorkloadKind),
+  })
+  beginIdleAtZero(idleMetrics, kinds)
+  return new IdleEngine({ idle: config.idle, owners, due, activity, metrics: idleMetrics, clock, log, failpoint })
+}
+
+interface EnrolmentParts {
+  readonly owners: readonly NotebookOwner[]
+  readonly sight: NotebookSight
+  readonly due: DueStore
+  readonly onMove: (listener: () => void) => void
+}
+
+function joinEnrolment({ config, clock, log }: Basics, { owners, sight, due, onMove }: EnrolmentParts): Part[] {
+  const tidier = new Stamper({
+    owners: owners.map(owner => ({ kind: owner.kind, stamp: ({ id }, _, signal) => owner.tidy(id, signal) })),
+    ...{ perSecond: config.idle.stampsPerSecond, clock, log },
+  })
+  const nothing = { podUid: '', mayBeAsked: false, startedMs: undefined, stamps: {} }
+  const enrolment = new Enrolment({
+    ...{ owners, due, clock, log, periodMs: config.idle.checkPeriodSeconds * 1000 },
+    tidy: (kind, id) => tidier.write({ kind, id, ...nothing }, {}),
+  })
+  onMove(() => enrolment.compareAll())
+  const listening = {
+    start: () => {
+      sight.on((kind, id) => enrolment.changed(kind, id))
+    },
+  }
+  return [listening, tidier, enrolment]
+}
+
+interface GaugeParts {
+  readonly watches: ReturnType<typeof joinWatches>
+  readonly kube: ReturnType<typeof joinKube>['kube']
+  readonly connection: ReturnType<typeof connect>
+}
+
+function addGauges({ metrics, config }: Basics, { watches, kube, connection }: GaugeParts): void {
+  const { registry } = metrics
+  forgetLabs(registry)
+  createProcessGauges(registry, {
+    version,
+    run: config.run.join(),
+    redisConnected: () => connection.connected(),
+    watchSilenceMs: () => watches.group.lastWordAgeMs(),
+    kubernetesLoad: () => kube.load(),
+  })
+}
