@@ -1,10 +1,10 @@
 /** The component tenants in an overlay, alone and with the components that patch its Deployment too: a real API server accepts it. */
-import { mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments, stringify } from 'yaml'
 import { makeCertificates, writeOverlay } from '../../../dev/in-cluster/overlay.ts'
-import { k8sFolder, kustomize } from '../../../dev/kube/kustomize.ts'
+import { kustomize } from '../../../dev/kube/kustomize.ts'
 import { tenantsUser } from '../../../dev/redis/users.ts'
 import { makeUsers } from '../../../dev/stack/config.ts'
 import { rightsText } from '../../../src/cli/rights.ts'
@@ -13,6 +13,7 @@ import { configWarnings, crossProblems } from '../../../src/settings/checks.ts'
 import { renderTenantRights } from '../../../src/tenants/settings.ts'
 import { AdminKube } from '../../kit/cluster/kube.ts'
 import { forms, type Manifest, mountedFiles, secretsOf, tryOut } from '../../kit/cluster/manifests.ts'
+import { buildOverlay, containerOf, findObject, mountsOf, policiesFor, textOf } from '../../kit/cluster/overlays.ts'
 import { testBed } from '../../kit/testbed.ts'
 
 const { kubectl, kubeconfig, stateDir } = testBed()
@@ -25,39 +26,24 @@ const config = { run: ['tenants'], redis, tenants: { reserved: ['team-*'], label
 const rights = renderTenantRights({ ...configSchema.parse(config), ownNamespace: 'skylab' })
 
 /** The objects of an operator's overlay over `demo`, with these components in their order. */
-async function overlayWith(
+const overlayWith = (
   components: readonly string[],
   more: object = {},
   files: Readonly<Record<string, string>> = {},
-): Promise<Manifest[]> {
-  const folder = mkdtempSync(join(stateDir, 'tenants-'))
-  const from = (...path: string[]) => relative(realpathSync(folder), join(realpathSync(k8sFolder), ...path))
-  const site = {
-    apiVersion: 'kustomize.config.k8s.io/v1beta1',
-    kind: 'Kustomization',
-    resources: [from('overlays', 'demo')],
-    components: components.map(name => from('components', name)),
-    configMapGenerator: [
-      { name: 'skylab-tenants-config', namespace: 'skylab', files: ['skylab.yaml'] },
-      { name: 'skylab-ca', namespace: 'skylab', literals: ['ca.crt=…'] },
-    ],
-    ...more,
-  }
-  writeFileSync(join(folder, 'tenants-rights.yaml'), rightsText(rights))
-  writeFileSync(join(folder, 'kustomization.yaml'), stringify(site))
-  writeFileSync(join(folder, 'skylab.yaml'), stringify(config))
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
-  return parseAllDocuments(await kustomize(kubectl, folder)).map(each => each.toJS())
-}
+): Promise<Manifest[]> =>
+  buildOverlay({
+    components,
+    more: {
+      configMapGenerator: [
+        { name: 'skylab-tenants-config', namespace: 'skylab', files: ['skylab.yaml'] },
+        { name: 'skylab-ca', namespace: 'skylab', literals: ['ca.crt=…'] },
+      ],
+      ...more,
+    },
+    files: { 'tenants-rights.yaml': rightsText(rights), 'skylab.yaml': stringify(config), ...files },
+  })
 
 const byRights = { patches: [{ path: 'tenants-rights.yaml' }] }
-const textOf = (objects: readonly Manifest[]) => objects.map(object => JSON.stringify(object)).join('\n---\n')
-const find = (objects: readonly Manifest[], kind: string, name: string): Manifest =>
-  objects.find(each => each.kind === kind && each.metadata.name === name)
-const containerOf = (objects: readonly Manifest[], name: string) =>
-  find(objects, 'Deployment', name).spec.template.spec.containers[0]
-const mountsOf = (objects: readonly Manifest[], name: string): readonly string[] =>
-  containerOf(objects, name).volumeMounts.map(({ mountPath }: Manifest) => mountPath)
 
 test('the overlay demo with tenants is accepted, and its pods by the strictest pod security standard', async () => {
   expect(crossProblems(configSchema.parse(config))).toEqual([])
@@ -65,8 +51,8 @@ test('the overlay demo with tenants is accepted, and its pods by the strictest p
   const answer = await tryOut(textOf(objects))
   expect(answer).toContain('deployment.apps/skylab-tenants serverside-applied (server dry run)')
   expect(answer).toContain('customresourcedefinition.apiextensions.k8s.io/lnamespaces.gial.lblw.dev serverside-applied')
-  expect(rights.map(({ kind, metadata }) => find(objects, kind, metadata.name))).toEqual(rights)
-  const deployment = find(objects, 'Deployment', 'skylab-tenants')
+  expect(rights.map(({ kind, metadata }) => findObject(objects, kind, metadata.name))).toEqual(rights)
+  const deployment = findObject(objects, 'Deployment', 'skylab-tenants')
   // Not the key that seals plans of labs, and another password than that of labs.
   expect(mountedFiles(deployment)).toEqual([passwordFile])
   const { metadata, spec } = deployment.spec.template
@@ -91,9 +77,12 @@ describe('components that patch the Deployment', () => {
     for (const name of ['skylab', 'skylab-tenants']) {
       expect(mountsOf(objects, name), name).toEqual(expect.arrayContaining(added))
       expect(containerOf(objects, name).env, name).toEqual([authority])
-      expect(find(objects, 'Service', name).spec.ports[0], name).toMatchObject({ name: 'http', appProtocol: 'https' })
+      expect(findObject(objects, 'Service', name).spec.ports[0], name).toMatchObject({
+        name: 'http',
+        appProtocol: 'https',
+      })
     }
-    const volumes: Manifest[] = find(objects, 'Deployment', 'skylab-tenants').spec.template.spec.volumes
+    const volumes: Manifest[] = findObject(objects, 'Deployment', 'skylab-tenants').spec.template.spec.volumes
     expect(volumes.map(({ name }) => name).sort()).toEqual(['api-tls', 'ca', 'config', 'redis-tls', 'secrets'])
     expect(volumes.find(({ configMap }) => configMap?.name.startsWith('skylab-ca'))?.configMap.name).toMatch(
       /^skylab-ca-[a-z0-9]{10}$/,
@@ -104,7 +93,7 @@ describe('components that patch the Deployment', () => {
     const objects = await overlayWith(patching)
     await tryOut(textOf(objects))
     expect(mountsOf(objects, 'skylab')).toEqual(expect.arrayContaining(added))
-    expect(find(objects, 'Deployment', 'skylab-tenants')).toBeUndefined()
+    expect(findObject(objects, 'Deployment', 'skylab-tenants')).toBeUndefined()
   })
 
   test('leave the controller of tenants as it is when they come first, as the pages say', async () => {
@@ -121,7 +110,7 @@ describe('the component second', () => {
     await tryOut(textOf(objects))
     const names = (all: Manifest[]) => all.filter(isOfCluster).map(({ kind, metadata }) => `${kind} ${metadata.name}`)
     expect(names(objects)).toEqual(names(without))
-    expect(find(objects, 'Deployment', 'skylab-tenants')).toBeDefined()
+    expect(findObject(objects, 'Deployment', 'skylab-tenants')).toBeDefined()
     expect(names(await overlayWith(['tenants'])).length).toBeGreaterThan(names(objects).length + 15)
   })
 
@@ -131,18 +120,12 @@ describe('the component second', () => {
 })
 
 describe('the connections of the controller of tenants', () => {
-  const policiesFor = (objects: readonly Manifest[], labels: Record<string, string>): Manifest[] =>
-    objects.filter(
-      ({ kind, spec }) =>
-        kind === 'NetworkPolicy' &&
-        Object.entries(spec.podSelector.matchLabels ?? {}).every(([key, value]) => labels[key] === value),
-    )
   const tenants = { 'app.kubernetes.io/name': 'skylab', 'app.kubernetes.io/component': 'tenants' }
   const store = { 'app.kubernetes.io/name': 'redis', 'app.kubernetes.io/component': 'store' }
 
   test('are those of the ingress and Prometheus inwards, and to no address that serves credentials outwards', async () => {
     const objects = await overlayWith(['tenants'], byRights)
-    const { labels } = find(objects, 'Deployment', 'skylab-tenants').spec.template.metadata
+    const { labels } = findObject(objects, 'Deployment', 'skylab-tenants').spec.template.metadata
     expect(labels).toMatchObject(tenants)
     const policies = policiesFor(objects, tenants)
     expect(policies.map(({ metadata }) => metadata.name).sort()).toEqual(['skylab-nobody', 'skylab-tenants'])
@@ -156,7 +139,7 @@ describe('the connections of the controller of tenants', () => {
       ['prometheus', ['monitoring']],
     ])
     // The same as those of the controller of labs, whose test tries them (network-policy.node.test.ts).
-    expect(spec.egress).toEqual(find(objects, 'NetworkPolicy', 'skylab').spec.egress)
+    expect(spec.egress).toEqual(findObject(objects, 'NetworkPolicy', 'skylab').spec.egress)
   })
 
   test('reach Redis, which no other pod does', async () => {
@@ -170,7 +153,7 @@ describe('the connections of the controller of tenants', () => {
 
   test('are drained one replica at a time', async () => {
     const objects = await overlayWith(['tenants'], byRights)
-    const { spec } = find(objects, 'PodDisruptionBudget', 'skylab-tenants')
+    const { spec } = findObject(objects, 'PodDisruptionBudget', 'skylab-tenants')
     expect(spec).toMatchObject({ maxUnavailable: 1, selector: { matchLabels: tenants } })
   })
 
@@ -179,7 +162,7 @@ describe('the connections of the controller of tenants', () => {
     const container = containerOf(objects, 'skylab-tenants')
     for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe'])
       expect(container[probe].httpGet.port, probe).toBe('monitoring')
-    expect(find(objects, 'Service', 'skylab-tenants').spec.ports).toEqual([
+    expect(findObject(objects, 'Service', 'skylab-tenants').spec.ports).toEqual([
       expect.objectContaining({ name: 'http', targetPort: 'http' }),
     ])
   })
@@ -206,7 +189,7 @@ test('the overlay of the demo in the cluster is accepted with tenants', async ()
   expect(mountsOf(objects, 'skylab-tenants')).toEqual(
     expect.arrayContaining(['/etc/skylab/redis-tls', '/etc/skylab/ca']),
   )
-  const { volumes } = find(objects, 'Deployment', 'skylab-tenants').spec.template.spec
+  const { volumes } = findObject(objects, 'Deployment', 'skylab-tenants').spec.template.spec
   const names = volumes.map(
     ({ configMap, projected }: Manifest) => configMap?.name ?? projected?.sources[0].secret.name,
   )
@@ -232,5 +215,5 @@ test('the commands and the overlay of docs/deploy.md fit together', async () => 
   const files = { 'tenants.yaml': written!, 'tenants-rights.yaml': rightsText(own) }
   const objects = await overlayWith(['tenants'], { configMapGenerator, patches }, files)
   await tryOut(textOf(objects))
-  expect(find(objects, 'ClusterRole', 'skylab-tenants-settings')).toEqual(own[0])
+  expect(findObject(objects, 'ClusterRole', 'skylab-tenants-settings')).toEqual(own[0])
 })
