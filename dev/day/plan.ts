@@ -35,6 +35,7 @@ export const otherPages: Readonly<Record<string, string>> = {
   'docs/commands.md': 'a reference; unit tests run these commands',
   'docs/from-kubespawner.md': 'needs a Zero to JupyterHub; its Job is a test of its own',
   'docs/identity.md': 'needs a provider of identities',
+  'docs/idle-notebooks.md': 'needs Kubeflow: test/integration/idle/ has a definition of Notebooks',
   'docs/prepulling.md': 'shows what fails; tests on a real node have such images',
   'docs/spawner.md': 'needs a JupyterHub: test/integration/zero-to-jupyterhub.test.ts has one',
   'docs/tenants.md': 'needs Kubernetes 1.36 and people: test/integration/tenants/ has them',

@@ -40,6 +40,17 @@ test('grantedRights returns the rights of the account of tenants, without those 
   expect(new Set(granted).size).toBe(granted.length)
 })
 
+test('grantedRights returns the rights of the account of notebooks: three kinds, two of which it changes', async () => {
+  const granted = await grantedRights('notebooks')
+  expect(granted.filter(right => !/ (get|list|watch)$/.test(right))).toEqual([
+    'kubeflow.org/notebooks patch',
+    'apps/statefulsets patch',
+  ])
+  expect(new Set(granted.map(right => right.split(' ')[0]))).toEqual(
+    new Set(['kubeflow.org/notebooks', 'apps/statefulsets', '/pods']),
+  )
+})
+
 test('reportRights names a right that nothing has used', () => {
   const usages = { test: { '/pods get': 12, '/pods list': 3 }, 'in-cluster': { '/pods get': 1 } }
   const { table, unused } = reportRights(['/pods get', '/pods list', '/secrets delete'], usages)

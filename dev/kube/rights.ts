@@ -7,19 +7,22 @@ import { fileURLToPath } from 'node:url'
 import { parseAllDocuments } from 'yaml'
 import { accountName, idleRole, labRole } from '../../src/labs/rights.ts'
 import { tenantsAccount } from '../../src/tenants/settings.ts'
+import { notebooksAccount } from './notebooks.ts'
 
 /** The features that a process can serve, each with an account of its own. */
-export const served = ['labs', 'tenants'] as const
+export const served = ['labs', 'tenants', 'notebooks'] as const
 export type Served = (typeof served)[number]
 
 const accountOf = (name: string) => `system:serviceaccount:skylab:${name}`
 const accounts: Readonly<Record<Served, string>> = {
   labs: accountOf(accountName),
   tenants: accountOf(tenantsAccount),
+  notebooks: accountOf(notebooksAccount),
 }
 const files: Readonly<Record<Served, URL>> = {
   labs: new URL('../../k8s/base/rbac.yaml', import.meta.url),
   tenants: new URL('../../k8s/components/tenants/rbac.yaml', import.meta.url),
+  notebooks: new URL('../../k8s/components/notebooks/rbac.yaml', import.meta.url),
 }
 const kept = fileURLToPath(new URL('../../.artefacts/rights', import.meta.url))
 const folderOf = (what: Served) => (what === 'labs' ? kept : join(kept, what))
@@ -50,7 +53,7 @@ export function rightOf(line: string, what: Served = 'labs'): string | undefined
 /** Counts the rights in a cluster's audit log, and stores them under the name of the run for `npm run rights`. */
 export async function keepRights(auditLog: string | null, name: string): Promise<void> {
   if (auditLog === null) return
-  const usages: Readonly<Record<Served, Record<string, number>>> = { labs: {}, tenants: {} }
+  const usages: Readonly<Record<Served, Record<string, number>>> = { labs: {}, tenants: {}, notebooks: {} }
   for await (const line of createInterface({ input: createReadStream(auditLog) })) {
     for (const what of served) {
       const right = rightOf(line, what)
@@ -58,7 +61,7 @@ export async function keepRights(auditLog: string | null, name: string): Promise
     }
   }
   for (const what of served) {
-    // A run without tenants tells nothing about their account.
+    // A run without tenants or notebooks tells nothing about their account.
     if (what !== 'labs' && Object.keys(usages[what]).length === 0) continue
     await mkdir(folderOf(what), { recursive: true })
     await writeFile(join(folderOf(what), `${name}.json`), `${JSON.stringify(usages[what], null, 2)}\n`)
@@ -127,12 +130,12 @@ export async function readGranted(): Promise<Granted> {
   }
 }
 
-/** All granted rights, of every scope. Other roles of the tenants' file are for people. */
+/** All granted rights, of every scope. Accounts beside that of labs have one role, of their name; others are for people. */
 export async function grantedRights(what: Served = 'labs'): Promise<string[]> {
-  if (what === 'tenants') {
-    const documents = parseAllDocuments(await readFile(files.tenants, 'utf8')).map(each => each.toJS() as Role)
-    const own = documents.find(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === tenantsAccount)!
-    return rightsOf(own.rules)
+  if (what !== 'labs') {
+    const documents = parseAllDocuments(await readFile(files[what], 'utf8')).map(each => each.toJS() as Role)
+    const isOwn = ({ kind, metadata }: Role) => kind === 'ClusterRole' && accountOf(metadata.name) === accounts[what]
+    return rightsOf(documents.find(isOwn)!.rules)
   }
   const { everywhere, within, inLabs, ofIdle } = await readGranted()
   return [...everywhere, ...Object.values(within).flat(), ...inLabs, ...ofIdle]

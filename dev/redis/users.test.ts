@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { redisUsers, tenantsUser } from './users.ts'
+import { notebooksUser, redisUsers, tenantsUser } from './users.ts'
 
 test('k8s/components/redis has the ACL that the program needs (npm run docs)', () => {
   expect(readFileSync(new URL('../../k8s/components/redis/users.acl', import.meta.url), 'utf8')).toBe(redisUsers())
@@ -11,4 +11,10 @@ test('tenantsUser is the text of the component, for another prefix than that of 
   expect(text).toBe(tenantsUser())
   expect(text).toContain('user skylab-tenants reset on >PASSWORD ~{skylab-tenants}:* ')
   expect(redisUsers()).toContain(' ~{skylab}:* ')
+})
+
+test('notebooksUser is the text of the component, for a prefix of its own', () => {
+  const text = readFileSync(new URL('../../k8s/components/notebooks/users.acl', import.meta.url), 'utf8')
+  expect(text).toBe(notebooksUser())
+  expect(text).toContain('user skylab-notebooks reset on >PASSWORD ~{skylab-notebooks}:* ')
 })

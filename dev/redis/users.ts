@@ -15,13 +15,18 @@ export function redisUsers(password = passwordPlace): string {
   return [nobody, aclLine({ name: 'skylab', password: `>${password}`, keyPrefix: 'skylab' }), ''].join('\n')
 }
 
-/** The key prefix and the user of processes that serve tenants. */
+/** The key prefix and the user of processes that serve tenants, and of those that stop notebooks. */
 const tenants = 'skylab-tenants'
+const notebooks = 'skylab-notebooks'
 
 /**
  * The text of `k8s/components/tenants/users.acl`. Whoever has this password reaches no key of labs, and whoever has that of
  * `skylab` none of tenants: neither prefix is the beginning of the other, since braces close them.
  */
-export function tenantsUser(password = passwordPlace): string {
-  return `${aclLine({ name: tenants, password: `>${password}`, keyPrefix: tenants })}\n`
-}
+export const tenantsUser = (password = passwordPlace): string => userOf(tenants, password)
+
+/** The text of `k8s/components/notebooks/users.acl`, as that of tenants. */
+export const notebooksUser = (password = passwordPlace): string => userOf(notebooks, password)
+
+const userOf = (name: string, password: string): string =>
+  `${aclLine({ name, password: `>${password}`, keyPrefix: name })}\n`
