@@ -29,6 +29,7 @@ const labels = new Set([
     'watch',
     'reason',
     'action',
+    'cause',
     'condition',
     'lane',
     'cause',

@@ -14,7 +14,12 @@ interface Rule {
 }
 const rulesOf = (name: string): readonly Rule[] =>
   parse(read(name)).spec.groups.flatMap((group: { rules: Rule[] }) => group.rules)
-const ruleFiles = ['prometheus-rule.yaml', 'idle-rule.yaml', 'tenants/prometheus-rule.yaml']
+const ruleFiles = [
+  'prometheus-rule.yaml',
+  'idle-rule.yaml',
+  'tenants/prometheus-rule.yaml',
+  'notebooks/prometheus-rule.yaml',
+]
 const rules = ruleFiles.flatMap(rulesOf)
 /** Without the heads of rows. */
 const panels: readonly { title: string; targets: { expr: string }[] }[] = JSON.parse(
@@ -70,17 +75,19 @@ const all = (path: string) =>
   )
 
 it.each([
-  ['SkylabReplicasMissing', 'base', '!='],
-  ['SkylabTenantsReplicasMissing', 'components/tenants', '='],
+  ['SkylabReplicasMissing', 'base', '!~"tenants|notebooks"'],
+  ['SkylabTenantsReplicasMissing', 'components/tenants', '="tenants"'],
+  ['SkylabNotebooksReplicasMissing', 'components/notebooks', '="notebooks"'],
 ])('%s has the number of replicas of k8s/%s, and counts no others', (name, folder, matches) => {
   const { expr } = rules.find(({ alert }) => alert === name)!
   const [{ spec }] = all(`${folder}/deployment`)
-  expect(expr).toBe(`count by (namespace) (skylab_build_info{run${matches}"tenants"}) < ${spec.replicas}`)
+  expect(expr).toBe(`count by (namespace) (skylab_build_info{run${matches}}) < ${spec.replicas}`)
 })
 
 it.each([
   ['pod-monitor.yaml', 'base', 'skylab'],
   ['tenants/pod-monitor.yaml', 'components/tenants', 'skylab-tenants'],
+  ['notebooks/pod-monitor.yaml', 'components/notebooks', 'skylab-notebooks'],
 ])('%s selects the replicas of k8s/%s alone, at a port that Prometheus may reach', (file, folder, name) => {
   const [deployment] = all(`${folder}/deployment`)
   const { template } = deployment.spec
@@ -98,6 +105,7 @@ it.each([
 it.each([
   ['kustomization.yaml', ['pod-monitor.yaml', 'prometheus-rule.yaml', 'idle-rule.yaml']],
   ['tenants/kustomization.yaml', ['pod-monitor.yaml', 'prometheus-rule.yaml']],
+  ['notebooks/kustomization.yaml', ['pod-monitor.yaml', 'prometheus-rule.yaml']],
 ])('%s includes the PodMonitor and the rules', (file, files) => {
   expect(parse(read(file)).resources).toEqual(files)
 })

@@ -33,7 +33,7 @@ function world({ kind = 'notebook', answer = 'requested', patch, stampPolicy = '
   const watches = filledWatches()
   const calls: unknown[] = []
   const stopped: unknown[] = []
-  const read = { activity: undefined, floorMs: 0, nowMs: 1, touches: 0, trafficIsBehind: false }
+  const read = { activity: undefined, floorMs: 0, nowMs: 1, touches: 0, trafficIsUntold: false }
   const owner = new NotebookOwner({
     ...{ kind, stampPolicy, sight: new NotebookSight(watches) },
     store: { read: async () => read, requestStop: async () => answer },

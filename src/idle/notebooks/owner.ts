@@ -34,6 +34,8 @@ const agent = 'idle'
 
 export class NotebookOwner implements WorkloadOwner {
   readonly kind: NotebookWorkloadKind
+  /** No gateway serves them. */
+  readonly unreported = ['traffic'] as const
   readonly stampPolicy: StampPolicy
   readonly #options: NotebookOwnerOptions
 

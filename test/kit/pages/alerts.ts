@@ -25,19 +25,22 @@ const inBoth = (name: string, first: string, second: string) => ({
   [`${name}{namespace="second"}`]: second,
 })
 const here = 'skylab_build_info{version="1",node="v24"}'
+const serving = (what: string) => (instance: string) =>
+  `skylab_build_info{instance="${instance}",version="1",node="v24",run="${what}"}`
 /** A replica that serves tenants. */
-export const ofTenants = (instance: string) =>
-  `skylab_build_info{instance="${instance}",version="1",node="v24",run="tenants"}`
+export const ofTenants = serving('tenants')
+/** A replica that stops notebooks. */
+export const ofNotebooks = serving('notebooks')
 const always = { [here]: '1x120' }
 
 const stories: readonly Story[] = [
   { alert: 'SkylabDown', at: 5, series: {}, raised: true },
   { alert: 'SkylabDown', at: 5, series: always, raised: false },
-  // Replicas that serve tenants are no replicas of labs.
-  { alert: 'SkylabDown', at: 5, series: { [ofTenants('1')]: '1x60' }, raised: true },
+  // Replicas that serve tenants or stop notebooks are no replicas of labs.
+  { alert: 'SkylabDown', at: 5, series: { [ofTenants('1')]: '1x60', [ofNotebooks('2')]: '1x60' }, raised: true },
   {
     ...{ alert: 'SkylabReplicasMissing', at: 30, raised: true },
-    series: { ...always, [ofTenants('1')]: '1x60', [ofTenants('2')]: '1x60', [ofTenants('3')]: '1x60' },
+    series: { ...always, [ofTenants('1')]: '1x60', [ofTenants('2')]: '1x60', [ofNotebooks('3')]: '1x60' },
   },
   {
     ...{ alert: 'SkylabRedisAway', at: 5, raised: false },
