@@ -8,6 +8,7 @@ import { onCluster, onRealNode, type RunContext } from '../test/runs.ts'
 import { attackProjects, type Project, reportVitest, vitestArgs } from '../test/suites.ts'
 import type { FaultsOptions } from './options.ts'
 import { formatTable, makeRows, parseResults, type Row } from './table.ts'
+import { filesOf } from './wings.ts'
 
 const checkout = fileURLToPath(new URL('../..', import.meta.url))
 const attacks = 'test/integration/faults'
@@ -37,8 +38,9 @@ export async function runAttacks(context: FaultsContext): Promise<FaultsOutcome>
       broken.push({ test: name, red: (error as Error).message })
     }
   }
-  await suite('attacks on a cluster', () => runProjects(context, true, attackProjects, options.filters))
-  const files = options.realNode ? filesOnRealNode(options.filters) : []
+  const filters = filtersOf(options)
+  await suite('attacks on a cluster', () => runProjects(context, true, attackProjects, filters))
+  const files = options.realNode ? filesOnRealNode(filters) : []
   if (files.length > 0) {
     await suite('attacks on a real node', () =>
       onRealNode(context, () => runProjects(context, false, ['node-alone'], files)))
@@ -46,6 +48,12 @@ export async function runAttacks(context: FaultsContext): Promise<FaultsOutcome>
   const rows = [...makeRows(parseResults(readFileSync(results, 'utf8')), reports), ...broken]
   return { table: formatTable(rows), isRight: rows.every(({ red }) => red === null) }
 }
+
+/** A wing is chosen by its files. */
+const filtersOf = ({ only, filters }: FaultsOptions): readonly string[] =>
+  only === undefined || filters.length > 0
+    ? filters
+    : filesOf(only, readdirSync(join(checkout, attacks))).map(name => `${attacks}/${name}`)
 
 /** The project on a real node has other tests too; filters choose among the attacks only. */
 function filesOnRealNode(filters: readonly string[]): string[] {

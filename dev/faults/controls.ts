@@ -9,7 +9,9 @@ import { UsageError } from '../process/program.ts'
 import { type ClusterRun, onCluster } from '../test/runs.ts'
 import { reportVitest } from '../test/suites.ts'
 import { environment, type FaultsContext, type FaultsOutcome } from './attacks.ts'
+import type { FaultsOptions } from './options.ts'
 import { columns, parseResults } from './table.ts'
+import { hasAttack } from './wings.ts'
 
 /** The result of one control. */
 export interface Shown {
@@ -21,7 +23,7 @@ export interface Shown {
 }
 
 export async function runControls(context: FaultsContext): Promise<FaultsOutcome> {
-  const chosen = choose(context.options.filters)
+  const chosen = choose(context.options)
   const shown = await onCluster(context, true, async run => {
     const all: Shown[] = []
     for (const control of chosen) {
@@ -33,8 +35,9 @@ export async function runControls(context: FaultsContext): Promise<FaultsOutcome
 }
 
 /** Controls whose names contain one of the filters; some filters are for attacks only. */
-function choose(filters: readonly string[]): Control[] {
-  const chosen = controls.filter(({ name }) => filters.length === 0 || filters.some(filter => name.includes(filter)))
+function choose({ filters, only }: FaultsOptions): Control[] {
+  const named = controls.filter(({ name }) => filters.length === 0 || filters.some(filter => name.includes(filter)))
+  const chosen = named.filter(({ attacks }) => only === undefined || attacks.some(({ name }) => hasAttack(only, name)))
   if (chosen.length === 0) throw new UsageError(`no control is called ${filters.join(' or ')}`)
   return chosen.filter(({ attacks }) => attacks.length > 0)
 }

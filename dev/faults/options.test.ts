@@ -4,7 +4,8 @@ import { UsageError } from '../process/program.ts'
 import { parseFaultsOptions } from './options.ts'
 
 test('parseFaultsOptions runs all attacks by default, on a real node when the machine can have one', () => {
-  const all = { controls: false, realNode: true, seed: undefined, pattern: undefined, filters: [], beside: undefined }
+  const none = { seed: undefined, pattern: undefined, only: undefined, beside: undefined }
+  const all = { controls: false, realNode: true, filters: [], ...none }
   expect(parseFaultsOptions([], true)).toEqual(all)
   expect(parseFaultsOptions([], false)).toEqual({ ...all, realNode: false })
   expect(parseFaultsOptions(['--no-real-node'], true)).toEqual({ ...all, realNode: false })
@@ -13,6 +14,10 @@ test('parseFaultsOptions runs all attacks by default, on a real node when the ma
 test('parseFaultsOptions takes a seed to repeat a run, and filters and a pattern to run a part', () => {
   const options = parseFaultsOptions(['stop', '--seed', '2147483647', '-t', '^T3 ', 'kill'], true)
   expect(options).toMatchObject({ seed: 2_147_483_647, pattern: '^T3 ', filters: ['stop', 'kill'] })
+})
+
+test('parseFaultsOptions runs one wing when it is named', () => {
+  expect(parseFaultsOptions(['--only', 'idle'], true)).toMatchObject({ only: 'idle', filters: [] })
 })
 
 test('parseFaultsOptions runs controls without a real node', () => {
@@ -32,7 +37,7 @@ test('parseFaultsOptions runs one attack, without a real node, when another buil
   })
 })
 
-test.each([[['--beside', 'no-such-build.mjs']], [['--seed', 'x']], [['--seed=-1']], [['--all']]])(
+test.each([[['--beside', 'no-such-build.mjs']], [['--seed', 'x']], [['--seed=-1']], [['--all']], [['--only', 'all']]])(
   'parseFaultsOptions refuses %j',
   args => {
     expect(() => parseFaultsOptions(args, true)).toThrow(UsageError)

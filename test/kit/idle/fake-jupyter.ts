@@ -37,6 +37,8 @@ export interface Asked {
   /** With its query. */
   readonly path: string
   readonly authorization: string | undefined
+  /** What it showed then. */
+  readonly behaviour: Behaviour
 }
 
 const attempts = 100
@@ -97,7 +99,9 @@ export class FakeJupyter {
     return this.untilAsked(this.#asked.length + 1, signal)
   }
 
+  /** Its address is free then. */
   async stop(): Promise<void> {
+    if (!this.#server.listening) return
     const closed = once(this.#server, 'close')
     this.#server.close()
     for (const socket of this.#sockets) socket.destroy()
@@ -106,9 +110,9 @@ export class FakeJupyter {
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const path = request.url!
-    this.#asked.push({ atMs: Date.now(), path, authorization: request.headers.authorization })
-    this.#events.emit('asked')
     const behaviour = this.#behaviour
+    this.#asked.push({ atMs: Date.now(), path, authorization: request.headers.authorization, behaviour })
+    this.#events.emit('asked')
     if (behaviour === 'hang') return
     if (behaviour === 'reset') request.socket.resetAndDestroy()
     else if (behaviour === 'garbage') response.end('<html>')

@@ -10,6 +10,7 @@
  */
 import type { Control, Edit } from './control.ts'
 import { controlsOfDeclarations } from './controls-of-declarations.ts'
+import { controlsOfIdle } from './controls-of-idle.ts'
 import { controlsOfTenants } from './controls-of-tenants.ts'
 
 /** Environment variable of vitest: names of controls for every fleet, separated by commas. */
@@ -256,6 +257,7 @@ export const controls: readonly Control[] = [
   },
   ...controlsOfDeclarations,
   ...controlsOfTenants,
+  ...controlsOfIdle,
 ]
 
 /**

@@ -1,0 +1,88 @@
+/**
+ * idle K4: between the decision to stop a lab and the script, the lab is deleted and made again. The decision was about another
+ * pod: the new lab runs on, and the audit log has no deletion of it.
+ */
+import { attack, type Trial } from '../../../kit/attack/attack.ts'
+import { eventually } from '../../../kit/cluster/world.ts'
+import { isWhole } from '../points.ts'
+import {
+  calm,
+  type IdleLab,
+  idleFleet,
+  isRunning,
+  makeDue,
+  pause,
+  rule,
+  scoreOf,
+  silent,
+  startLab,
+  startLabs,
+  untilMustered,
+} from './labs.ts'
+import { Stops } from './stops.ts'
+
+const labCount = isWhole ? 10 : 2
+const rounds = isWhole ? 3 : 1
+const overMs = 1_200
+
+/** The same lab again: the user, the name and the address of the former one. */
+async function again(trial: Trial, lab: IdleLab): Promise<IdleLab> {
+  const { fleet, user, fake, name } = lab
+  const { status } = await fleet.admin.delete(name)
+  if (status !== 202) throw new Error(`the deletion of ${name}: ${status}`)
+  if ((await user.follow()).outcome !== 'complete') throw new Error(`${name} was not deleted`)
+  return startLab(trial, fleet, { user, fake })
+}
+
+async function strike(trial: Trial, former: IdleLab, stops: Stops): Promise<IdleLab> {
+  const { fleet, name } = former
+  trial.injected()
+  const arm = fleet.arm('idle.stopping', 'hold', { user: `lab:${name}` })
+  await pause(overMs)
+  if (arm.marks().length === 0) await makeDue(fleet, name)
+  const mark = await arm.landed()
+  const lab = await again(trial, former)
+  await untilMustered(fleet, [lab])
+  const score = await scoreOf(fleet, name)
+  const fromMs = Date.now()
+  const index = fleet.indexOf(mark.replica)
+  const left = async () => (await fleet.log(index)).length
+  const before = await left()
+  arm.release()
+  // The replica goes on within a turn; what it writes then is in its log or refused in silence.
+  await eventually(`the end of the former check of ${name}`, async () => (await left()) > before, 5_000).catch(() => {})
+  await pause(500)
+  arm.disarm()
+  const wrong = (await stops.requested()).filter(({ id, atMs }) => id === name && atMs >= mark.atMs)
+  if (wrong.length > 0) trial.violation(`a decision on ${former.podUid} stopped ${name}, which is ${lab.podUid}`)
+  else if (!(await isRunning(lab))) trial.violation(`the new lab of ${name} runs no more`)
+  else if (lab.podUid === former.podUid) trial.violation(`${name} has the same pod as before`)
+  else if ((await scoreOf(fleet, name)) !== score) trial.violation(`a former check moved the next one of ${name}`)
+  else trial.landed()
+  await judgeAudit(trial, lab, fromMs)
+  return lab
+}
+
+/** Nothing in the namespace was deleted since the new lab stood. */
+async function judgeAudit(trial: Trial, { fleet, name }: IdleLab, fromMs: number): Promise<void> {
+  const writes = await fleet.audit.writesOf(fleet.namespace(name))
+  const deletions = writes.filter(({ verb, receivedAtMs }) => verb === 'delete' && receivedAtMs >= fromMs)
+  for (const { resource, name: of, op } of deletions) trial.violation(`op ${op} deleted ${resource}/${of} of ${name}`)
+}
+
+async function madeAgain(trial: Trial): Promise<void> {
+  const fleet = await trial.fleet(idleFleet([rule()], { checkPeriodSeconds: 3600, restPeriodSeconds: 3600 }))
+  const stops = new Stops(fleet)
+  const labs = await startLabs(trial, fleet, labCount, { behaviour: silent })
+  await untilMustered(fleet, labs)
+  const last = await Promise.all(
+    labs.map(async first => {
+      let lab = first
+      for (let round = 0; round < rounds; round++) lab = await strike(trial, lab, stops)
+      return lab
+    }),
+  )
+  calm(last)
+}
+
+attack('idle K4 a lab made again before its stop', madeAgain, { limitMs: 300_000, concurrent: !isWhole })
