@@ -84,7 +84,7 @@ const steps: readonly Step[] = isWhole
       ...[hour, -hour].map(nodesTo),
       ...[hour, -hour].map(redisTo),
     ]
-  : [redisTo(hour), replicasTo(-hour)]
+  : [redisTo(hour)]
 
 /** The lines of a log are written by a clock that may be stepped: so the time of a stop is when it is seen here. */
 async function strike(trial: Trial, fleet: Fleet, stops: Stops, { words, take, anew }: Step): Promise<void> {

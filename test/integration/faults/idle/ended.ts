@@ -18,7 +18,7 @@ const ofDeletion = allPoints().flatMap(({ story, name }) =>
 )
 const ofStamp = ['before-act', 'after-act'].map(place => `lab.delete.stamp.${place}`)
 const whole = ['idle.stopping', 'lab.claim.before-act', ...ofStamp, ...ofDeletion]
-const few = ['lab.delete.owned', 'lab.delete.stamp.after-act', 'lab.delete.pod.after-act']
+const few = ['lab.delete.stamp.after-act']
 const points = isWhole ? whole : few
 
 async function strike(trial: Trial, lab: IdleLab, stops: Stops, point: string): Promise<void> {

@@ -23,8 +23,8 @@ import {
 import { type Stop, Stops } from './stops.ts'
 
 const timeoutMs = 2_000
-const labCount = isWhole ? 24 : 4
-const historyMs = isWhole ? 120_000 : 12_000
+const labCount = isWhole ? 24 : 3
+const historyMs = isWhole ? 120_000 : 8_000
 /** A period, the pause of a lane, and as long for a busy machine. */
 const endMs = timeoutMs + 1_100 + 4_000
 /** Both clocks are of this machine, and each stop is logged after its script. */

@@ -21,7 +21,7 @@ import {
 } from './labs.ts'
 import { Stops } from './stops.ts'
 
-const labCount = isWhole ? 10 : 2
+const labCount = isWhole ? 10 : 1
 const rounds = isWhole ? 3 : 1
 const overMs = 1_200
 

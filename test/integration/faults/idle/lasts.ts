@@ -145,9 +145,9 @@ async function oldLooks(trial: Trial): Promise<void> {
   calm(labs)
 }
 
-const warnSeconds = isWhole ? 8 : 4
+const warnSeconds = isWhole ? 8 : 3
 
-/** The rule gives a second instead of an hour, and still a whole warning. */
+/** The rule gives seconds instead of an hour, of which more have passed, and still a whole warning. */
 async function shortened(trial: Trial): Promise<void> {
   const long = rule({ idleTimeoutSeconds: 3600, warnSeconds })
   const fleet = await trial.fleet(idleFleet([long], { checkPeriodSeconds: 0.5 }))
@@ -157,12 +157,12 @@ async function shortened(trial: Trial): Promise<void> {
   const isLooked = async () =>
     (await Promise.all(labs.map(({ name }) => activityOf(fleet, name)))).every(({ pod }) => pod)
   await eventually('a look at each', isLooked)
-  await pause(2_000)
+  await pause(1_000 * (warnSeconds + 2))
   trial.injected(labs.length)
   for (const index of fleet.working()) {
     configure(fleet, index, config => ({
       ...config,
-      idle: { ...config.idle, rules: [rule({ idleTimeoutSeconds: 1, warnSeconds })] },
+      idle: { ...config.idle, rules: [rule({ idleTimeoutSeconds: warnSeconds + 1, warnSeconds })] },
     }))
     await fleet.kill(index, 'SIGTERM')
     await fleet.start(index)

@@ -24,7 +24,7 @@ import {
 import { type Stop, Stops } from './stops.ts'
 
 const labCount = isWhole ? 16 : 4
-const roundsEach = isWhole ? 24 : 3
+const roundsEach = isWhole ? 24 : 2
 /** The time-out of the rule, and a little. */
 const overMs = 1_100
 /** A machine that is too busy holds a replica for longer than a look is good for. */
