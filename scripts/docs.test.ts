@@ -22,14 +22,16 @@ const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map((
 /** Text between backticks on one line. */
 const spans = (text: string) => all(text.replaceAll(/^```.*?^```/gms, ''), /`([^`\n]+)`/g)
 
-/** A heading as links name it. */
-const anchors = (text: string) =>
-  all(text, /^#+ (.*)$/gm).map(heading =>
+/** Headings as links name them, and places that have a name of their own. */
+const anchors = (text: string) => [
+  ...all(text, /^#+ (.*)$/gm).map(heading =>
     heading
       .toLowerCase()
       .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
       .replaceAll(' ', '-'),
-  )
+  ),
+  ...all(text, /<a id="([^"]+)">/g),
+]
 
 function brokenLinks(page: string, text: string): string[] {
   return all(text, /\]\(([^)\s]+)\)/g).filter(link => {
