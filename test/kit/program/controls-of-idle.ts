@@ -7,7 +7,11 @@ const stops = 'src/store/commands/include/stops.lua'
 const cull = 'src/store/commands/cull-lab.16.lua'
 
 /** A decision is good for ever. */
-const noFreshLook = { file: check, find: 'if (elapsedMs > freshLookMs) return againMs', replace: '' }
+const noFreshLook = {
+  file: check,
+  find: "if (stop.why !== 'age' && clock.monotonicMs() - trueMs > freshLookMs) return againMs",
+  replace: '',
+}
 
 export const controlsOfIdle: readonly Control[] = [
   {
@@ -193,7 +197,7 @@ export const controlsOfIdle: readonly Control[] = [
     edits: [
       {
         file: 'src/idle/kernels.ts',
-        find: "if (kernels.some(kernel => !['idle', ''].includes(stateOf(kernel)))) return busyNow",
+        find: "if (kernels.some(kernel => !['idle', 'starting', ''].includes(stateOf(kernel)))) return busyNow",
         replace: '',
       },
     ],
