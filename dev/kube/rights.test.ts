@@ -82,7 +82,7 @@ test('rightsByClusterRole shows the right for the policy in a role that older re
 
 test('readGranted keeps the right to stamp pods apart from those of every installation', async () => {
   const { everywhere, ofIdle } = await readGranted()
-  expect(ofIdle).toEqual(['/pods patch'])
+  expect(ofIdle).toEqual(['/pods patch', 'metrics.k8s.io/pods list'])
   expect(everywhere).not.toContain('/pods patch')
 })
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseAllDocuments } from 'yaml'
-import { accountName, idleRole, labRole } from '../../src/labs/rights.ts'
+import { accountName, cpuRole, idleRole, labRole } from '../../src/labs/rights.ts'
 import { tenantsAccount } from '../../src/tenants/settings.ts'
 import { notebooksAccount } from './notebooks.ts'
 
@@ -97,7 +97,7 @@ export interface Granted {
   readonly within: Readonly<Record<string, readonly string[]>>
   /** Rights in the namespaces of labs, where the controller has bound itself to read. */
   readonly inLabs: readonly string[]
-  /** Rights in the whole cluster, only of installations that stop idle labs. */
+  /** Rights in the whole cluster, only of installations that stop idle labs: to stamp them, and to list what pods use. */
   readonly ofIdle: readonly string[]
 }
 
@@ -120,12 +120,14 @@ export async function readGranted(): Promise<Granted> {
   const ofKind = (kind: string) => documents.filter(document => document.kind === kind)
   const rightsIn = (roles: readonly Role[]) => roles.flatMap(({ rules }) => rightsOf(rules))
   const named = (name: string) => ofKind('ClusterRole').filter(({ metadata }) => metadata.name === name)
-  const ofCluster = ofKind('ClusterRole').filter(({ metadata }) => ![labRole, idleRole].includes(metadata.name))
+  const ofCluster = ofKind('ClusterRole').filter(
+    ({ metadata }) => ![labRole, idleRole, cpuRole].includes(metadata.name),
+  )
   const byNamespace = Map.groupBy(ofKind('Role'), ({ metadata }) => metadata.namespace ?? '')
   return {
     everywhere: rightsIn(ofCluster),
     inLabs: rightsIn(named(labRole)),
-    ofIdle: rightsIn(named(idleRole)),
+    ofIdle: [...rightsIn(named(idleRole)), ...rightsIn(named(cpuRole))],
     within: Object.fromEntries([...byNamespace].map(([namespace, roles]) => [namespace, rightsIn(roles)])),
   }
 }

@@ -6,7 +6,7 @@ export const workloadKinds = ['lab', 'app', 'notebook', 'statefulset'] as const
 export type WorkloadKind = (typeof workloadKinds)[number]
 
 /** Where activity is looked for. `kernels`, `terminals` and `server` are Jupyter's own API. */
-export const sourceNames = ['kernels', 'terminals', 'server', 'traffic', 'metric', 'json', 'push'] as const
+export const sourceNames = ['kernels', 'terminals', 'server', 'traffic', 'metric', 'json', 'cpu', 'push'] as const
 export type SourceName = (typeof sourceNames)[number]
 
 export const stampPolicies = ['always', 'onchange', 'off'] as const
@@ -62,6 +62,10 @@ const json = z.strictObject({
     ),
 })
 
+const cpu = z.strictObject({
+  millicores: z.number().int().positive().describe('thousandths of a processor: who uses more is busy'),
+})
+
 const rule = z
   .strictObject({
     name: z
@@ -82,6 +86,7 @@ const rule = z
       ),
     metric: metric.optional().describe('needed by the source `metric`'),
     json: json.optional().describe('needed by the source `json`'),
+    cpu: cpu.optional().describe('needed by the source `cpu`'),
     idleTimeoutSeconds: z
       .number()
       .positive()
@@ -116,7 +121,7 @@ const rule = z
       .describe('what follows when it gives no answer; without one nothing counts as idle'),
   })
   .check(({ value: each, issues }) => {
-    for (const source of ['metric', 'json'] as const) {
+    for (const source of ['metric', 'json', 'cpu'] as const) {
       if (each.sources.includes(source) === (each[source] !== undefined)) continue
       const message = each[source] ? `is nothing without the source ${source}` : `is needed by the source ${source}`
       issues.push({ code: 'custom', input: each, path: [source], message })
@@ -135,6 +140,7 @@ export const idle = z.strictObject({
     'interval of a lab while its end is further away than this; notebooks and StatefulSets have `checkPeriodSeconds` then too',
   ),
   probeTimeoutSeconds: seconds(10).describe('time for one check'),
+  cpuPeriodSeconds: seconds(60).describe('interval of lists of what all pods use, where a rule has the source `cpu`'),
   annotations: z
     .strictObject({
       lab: kindPolicy('onchange', 'a lab’s pod'),

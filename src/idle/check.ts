@@ -6,6 +6,7 @@ import { jittered } from '../base/loop.ts'
 import type { IdleConfig, IdleRule } from '../config/idle.ts'
 import type { ActivityStore } from '../store/activity.ts'
 import type { Taken } from '../store/idle.ts'
+import { cpuFreshMs } from './cpu-usage.ts'
 import { decide } from './decide.ts'
 import type { Decision, Periods, Stop } from './decision.ts'
 import { msOf } from './ends.ts'
@@ -158,8 +159,13 @@ export class Check {
 
   /** Later by up to a twentieth, so that workloads that began together do not stay in step. */
   #periods(): Periods {
-    const { checkPeriodSeconds, restPeriodSeconds } = this.#options.idle
+    const { checkPeriodSeconds, restPeriodSeconds, cpuPeriodSeconds } = this.#options.idle
     const spread = (seconds: number) => Math.ceil(jittered(msOf(seconds) * 1.025, 0.025))
-    return { checkMs: spread(checkPeriodSeconds), restMs: spread(restPeriodSeconds), slowestMs }
+    return {
+      checkMs: spread(checkPeriodSeconds),
+      restMs: spread(restPeriodSeconds),
+      slowestMs,
+      cpuMs: cpuFreshMs(cpuPeriodSeconds),
+    }
   }
 }

@@ -158,6 +158,18 @@ describe('decide about what gives no answer', () => {
     expect(decided(true).stop?.why).toBe('idle')
   })
 
+  it('waits for a measurement by this rule that is not old, if the rule goes by what pods use', () => {
+    const history = idleHistory({ ...hour, warnSeconds: 0, sources: ['kernels', 'cpu'], cpu: { millicores: 100 } })
+    history.nowMs += minutes(61)
+    const decided = (agoMs: number, rule = 'r') =>
+      history.look(idleSince(), false, [], { atMs: history.nowMs - agoMs, rule }).decision
+    expect(history.look(idleSince()).decision).toMatchObject({ stop: undefined, state: 'unknown', heldBy: 'cpu' })
+    expect(decided(180_001)).toMatchObject({ stop: undefined, heldBy: 'cpu' })
+    expect(decided(-1)).toMatchObject({ stop: undefined, heldBy: 'cpu' })
+    expect(decided(0, 'former')).toMatchObject({ stop: undefined, heldBy: 'cpu' })
+    expect(decided(180_000)).toMatchObject({ stop: { why: 'idle' }, heldBy: undefined })
+  })
+
   it('counts a workload of untold traffic as active when somebody reports its use', () => {
     const history = idleHistory({ ...hour, warnSeconds: 0 })
     history.nowMs += minutes(61)

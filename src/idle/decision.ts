@@ -7,6 +7,8 @@ export interface Periods {
   readonly checkMs: number
   readonly restMs: number
   readonly slowestMs: number
+  /** What was measured longer ago proves nothing of now. */
+  readonly cpuMs: number
 }
 
 export interface DecideInput {

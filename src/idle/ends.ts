@@ -24,7 +24,7 @@ export interface Ends {
 
 export const nothingToEnd: Ends = { next: undefined, afterMs: {} }
 
-type Input = Pick<DecideInput, 'look' | 'read' | 'nowMs' | 'wallMs' | 'startedMs' | 'unreported'> & {
+type Input = Pick<DecideInput, 'look' | 'read' | 'nowMs' | 'wallMs' | 'startedMs' | 'unreported' | 'periods'> & {
   readonly rule: IdleRule
   readonly activity: Activity
 }
@@ -55,9 +55,14 @@ export const unheardOf = ({
   read,
   rule,
   unreported,
-}: Pick<DecideInput, 'read' | 'rule' | 'unreported'>): SourceName | undefined => {
+  nowMs,
+  periods,
+}: Pick<DecideInput, 'read' | 'rule' | 'unreported' | 'nowMs' | 'periods'>): SourceName | undefined => {
   const isWaitedFor = (source: SourceName) => rule?.sources.includes(source) && !unreported.includes(source)
-  return read.trafficIsUntold && isWaitedFor('traffic') ? 'traffic' : undefined
+  if (read.trafficIsUntold && isWaitedFor('traffic')) return 'traffic'
+  const { atMs, rule: by } = read.cpu ?? { atMs: 0, rule: undefined }
+  const isMeasured = by === rule?.name && atMs <= nowMs && nowMs - atMs <= periods.cpuMs
+  return isWaitedFor('cpu') && !isMeasured ? 'cpu' : undefined
 }
 
 /** Idle for *longer* than the time-out, by a look that shows it: unknown is not idle. */

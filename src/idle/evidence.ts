@@ -1,6 +1,6 @@
 /** What sources show of the activity of a workload, and what one look at it has shown. Pure. */
 
-export type SourceName = 'kernels' | 'terminals' | 'server' | 'traffic' | 'metric' | 'json' | 'push'
+export type SourceName = 'kernels' | 'terminals' | 'server' | 'traffic' | 'metric' | 'json' | 'cpu' | 'push'
 
 /** What one look at a workload has shown. */
 export type Look = Seen | Denied | Unreachable

@@ -90,6 +90,24 @@ describe('LabOwner.facts', () => {
   })
 })
 
+describe('LabOwner.ofPod', () => {
+  it('finds the lab whose pod it is', () => {
+    const { owner } = ownerOf({ pods: [podFacts({ name: 'other' }), running] })
+    expect(owner.ofPod('nublado-ada', 'nb-ada')).toMatchObject({ id: 'ada', podUid: 'pod' })
+    expect(owner.ofPod('nublado-grace', 'nb-ada')).toBeUndefined()
+    expect(owner.ofPod('nublado-ada', 'other')).toBeUndefined()
+  })
+
+  it.each<[string, Partial<PodFacts>]>([
+    ['names no user', { user: undefined }],
+    ['names another user', { user: 'grace' }],
+    ['is being deleted', { deleting: true }],
+  ])('finds none when the pod %s', (_, facts) => {
+    const { owner } = ownerOf({ pods: [{ ...running, ...facts } as PodFacts] })
+    expect(owner.ofPod('nublado-ada', 'nb-ada')).toBeUndefined()
+  })
+})
+
 describe('LabOwner.read', () => {
   const knownOf = async (parts: Parts = {}) => {
     const { owner, calls } = ownerOf(parts)

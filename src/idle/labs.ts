@@ -76,6 +76,15 @@ export class LabOwner implements WorkloadOwner {
     return this.#podOf(user)?.deleting ?? false
   }
 
+  /** The lab whose pod this is. */
+  ofPod(namespace: string, name: string): WorkloadFacts | undefined {
+    for (const { name: its, uid, user } of this.#options.pods.byNamespace(namespace)) {
+      const facts = its === name && user !== undefined ? this.facts(user) : undefined
+      if (facts?.podUid === uid) return facts
+    }
+    return undefined
+  }
+
   silenceMs(): number {
     return this.#options.pods.lastWordAgeMs()
   }

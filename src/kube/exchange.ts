@@ -13,6 +13,8 @@ export interface Ends {
   readonly signal: AbortSignal
   /** Ends it only before its first bytes are sent: a request that has begun continues. */
   readonly startSignal?: AbortSignal | undefined
+  /** The longest body that is collected. Default: any. */
+  readonly maxBytes?: number | undefined
 }
 
 export class Exchange implements Dispatcher.DispatchHandler {
@@ -24,6 +26,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly #head = Promise.withResolvers<Head>()
   readonly #body = Promise.withResolvers<Buffer>()
   readonly #chunks: Buffer[] = []
+  #bytes = 0
   #controller: Dispatcher.DispatchController | undefined
   #onData: ((chunk: Buffer) => void) | undefined
   readonly #abort = () => this.#fail(this.#ends.signal.reason)
@@ -69,6 +72,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#onData) this.#onData(chunk)
+    else this.#collect(chunk)
+  }
+
+  #collect(chunk: Buffer): void {
+    const { maxBytes = Number.POSITIVE_INFINITY } = this.#ends
+    this.#bytes += chunk.length
+    if (this.#bytes > maxBytes) this.#fail(new Error(`an answer of more than ${maxBytes} bytes`))
     else this.#chunks.push(chunk)
   }
 

@@ -39,6 +39,11 @@ export interface CallOptions {
    * throws ends the request if the signal is aborted with it.
    */
   readonly check?: (() => void) | undefined
+  /**
+   * Another server answers, behind the API server. Its failures say nothing of the API server, and an answer that is longer
+   * ends the attempt.
+   */
+  readonly aggregated?: { readonly maxBytes: number } | undefined
   /** Called for a write after the last check of its signal, and when its answer has begun but is not used yet. */
   readonly failpoint?: ((place: 'before-send' | 'after-send') => void | Promise<void>) | undefined
 }
@@ -103,6 +108,7 @@ interface Call {
   readonly mayBeRefused?: boolean
   readonly check?: CallOptions['check']
   readonly failpoint?: CallOptions['failpoint']
+  readonly aggregated?: CallOptions['aggregated']
   readonly onDate?: RequestOptions['onDate']
   readonly read?: RequestOptions['read']
   readonly endless?: boolean
@@ -159,6 +165,7 @@ export class Requester {
       mayBeRefused: options.mayBeRefused ?? options.dryRun ?? false,
       check: options.check,
       failpoint: method === 'GET' ? undefined : options.failpoint,
+      aggregated: options.aggregated,
       onDate: options.onDate,
       read: options.read ?? parse,
     }
@@ -251,7 +258,7 @@ export class Requester {
       return { exchange, headers: head.headers }
     } catch (error) {
       // An abort by the caller says nothing about the server.
-      if (!call.signal?.aborted) this.#note(error)
+      if (!call.signal?.aborted && !call.aggregated) this.#note(error)
       throw error
     } finally {
       attempt.end(code)
@@ -295,11 +302,21 @@ export class Requester {
   async #send(call: Call, signal: AbortSignal, startSignal: AbortSignal | undefined, traceparent: string | undefined) {
     const credentials = await this.#credentials.current()
     try {
-      const { method, path, body, endless = false } = call
+      const { method, path, body, endless = false, aggregated } = call
+      const bounds = { maxBytes: aggregated?.maxBytes }
       const headers = { ...this.#headers(credentials, call), ...(traceparent !== undefined && { traceparent }) }
       call.check?.()
       if (call.failpoint) await call.failpoint('before-send')
-      const exchange = this.#transport.send(credentials, { method, path, body, headers, signal, startSignal, endless })
+      const exchange = this.#transport.send(credentials, {
+        method,
+        path,
+        body,
+        headers,
+        signal,
+        startSignal,
+        endless,
+        ...bounds,
+      })
       const head = await exchange.head
       if (call.failpoint) await call.failpoint('after-send')
       if (head.status === 401) this.#credentials.refuse(credentials)

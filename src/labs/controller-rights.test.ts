@@ -30,11 +30,18 @@ it('controllerRights are the rights that k8s/base/rbac.yaml grants', () => {
   expect(inWords(controllerRights.everywhere)).toEqual(grantedBy('skylab'))
   expect(inWords(controllerRights.within)).toEqual(grantedBy('skylab-prepull'))
   expect(inWords(controllerRights.idle)).toEqual(grantedBy('skylab-idle'))
+  expect(inWords(controllerRights.cpu)).toEqual(grantedBy('skylab-cpu'))
 })
 
 it('missingOfController names the right to stamp pods only when idle labs are stopped', () => {
-  expect(missingOfController(all, true)).toEqual({ forLabs: [], others: ['patch pods'] })
-  expect(missingOfController([...all, ...controllerRights.idle], true)).toEqual({ forLabs: [], others: [] })
+  expect(missingOfController(all, { stamps: true })).toEqual({ forLabs: [], others: ['patch pods'] })
+  expect(missingOfController([...all, ...controllerRights.idle], { stamps: true })).toEqual({ forLabs: [], others: [] })
+})
+
+it('missingOfController names the right to list what pods use only when a rule goes by that', () => {
+  const others = ['list pods.metrics.k8s.io']
+  expect(missingOfController(all, { cpu: true })).toEqual({ forLabs: [], others })
+  expect(missingOfController([...all, ...controllerRights.cpu], { cpu: true })).toEqual({ forLabs: [], others: [] })
 })
 
 it('missingOfController returns nothing when all rights are granted', () => {

@@ -31,7 +31,14 @@ const forPrepulls = rule('apps', ['daemonsets'], ['get', 'list', 'watch', 'creat
 /** Needed where idle labs are stopped: to stamp their pods. */
 const forIdle = rule('', ['pods'], ['patch'])
 
-export const controllerRights = { idle: forIdle, everywhere: [...forLabs, ...forOthers], within: forPrepulls }
+/** Needed where a rule for idle labs goes by what pods use. */
+const forCpu = rule('metrics.k8s.io', ['pods'], ['list'])
+
+export const controllerRights = {
+  ...{ idle: forIdle, cpu: forCpu },
+  everywhere: [...forLabs, ...forOthers],
+  within: forPrepulls,
+}
 
 /** Rights that an account lacks, in words such as `create namespaces`. */
 export interface MissingRights {
@@ -41,10 +48,16 @@ export interface MissingRights {
 
 /**
  * @param granted what the account has in the controller's own namespace
- * @param stopsIdle whether idle labs are stopped
+ * @param idle whether idle labs are stopped, and whether a rule for them goes by what pods use
  */
-export function missingOfController(granted: readonly RightsRule[], stopsIdle = false): MissingRights {
+export function missingOfController(
+  granted: readonly RightsRule[],
+  { stamps = false, cpu = false }: { readonly stamps?: boolean; readonly cpu?: boolean } = {},
+): MissingRights {
   const lacks = (needed: readonly RightsRule[]) =>
     missingRights(needed, granted).map(words => words.replace(/ \*$/, ''))
-  return { forLabs: lacks(forLabs), others: lacks([...forOthers, ...forPrepulls, ...(stopsIdle ? forIdle : [])]) }
+  const others = lacks([...forOthers, ...forPrepulls, ...(stamps ? forIdle : [])])
+  // Pods themselves can be listed: its words name the group.
+  const ofMetrics = cpu && lacks(forCpu).length > 0 ? ['list pods.metrics.k8s.io'] : []
+  return { forLabs: lacks(forLabs), others: [...others, ...ofMetrics] }
 }

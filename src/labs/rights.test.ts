@@ -102,6 +102,21 @@ describe('renderRights', () => {
     expect(others).toEqual([])
   })
 
+  it('binds it to the role that lists what pods use only when a rule goes by that', () => {
+    const rule = { name: 'a', sources: ['kernels', 'cpu'], cpu: { millicores: 100 } }
+    const rolesOf = (idle: object) =>
+      renderRights(configSchema.parse({ idle }), 'labs')
+        .filter(({ kind }) => kind === 'ClusterRoleBinding')
+        .map(({ metadata }) => metadata.name)
+    expect(rolesOf({ enabled: true, rules: [rule] })).toContain('skylab-cpu-skylab')
+    for (const idle of [
+      { enabled: false, rules: [rule] },
+      { enabled: true, rules: [{ name: 'a' }] },
+    ]) {
+      expect(rolesOf(idle)).not.toContain('skylab-cpu-skylab')
+    }
+  })
+
   it('grants reading of each source by name, and nothing when there is none', () => {
     const roleOf = (lab: object) => renderRights(configOf(lab), 'skylab').find(({ kind }) => kind === 'Role')!
     const role = roleOf({

@@ -24,6 +24,8 @@ export const accountName = 'skylab'
 export const labRole = 'skylab-lab'
 /** The role of an account that stamps labs: only of an installation that stops idle ones. */
 export const idleRole = 'skylab-idle'
+/** The role of an account that lists what pods use: only where a rule for idle labs goes by that. */
+export const cpuRole = 'skylab-cpu'
 
 const rbac = 'rbac.authorization.k8s.io'
 const apiVersion = `${rbac}/v1`
@@ -62,10 +64,15 @@ export function renderRights(config: RightsConfig, namespace: string): KubeObjec
     boundEverywhere(`skylab-controller-${installation}`, 'skylab'),
     boundEverywhere(`skylab-marks-${installation}`, 'skylab-marks'),
     ...(idle.enabled ? [boundEverywhere(`${idleRole}-${installation}`, idleRole)] : []),
+    ...(goesByCpu(idle) ? [boundEverywhere(`${cpuRole}-${installation}`, cpuRole)] : []),
     { apiVersion, kind: 'Role', metadata: { name, namespace, labels }, rules: sourceRights(lab) },
     { apiVersion, kind: 'RoleBinding', metadata: { name, namespace, labels }, ...bound('Role') },
   ]
 }
+
+/** Whether a rule of an installation that stops idle labs goes by what pods use. */
+export const goesByCpu = ({ enabled, rules }: RightsConfig['idle']): boolean =>
+  enabled && rules.some(({ sources }) => sources.includes('cpu'))
 
 /**
  * The rights of labs, as the policy `skylab-labs` reads them. An empty list grants nothing, so its rule is left out.

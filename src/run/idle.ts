@@ -2,14 +2,17 @@
 import type { Feature } from '../api/feature.ts'
 import { failpoint } from '../base/failpoint.ts'
 import type { IdleNotices } from '../form/notice.ts'
+import { cpuDuty, limitsOf } from '../idle/cpu.ts'
 import { IdleEngine } from '../idle/engine.ts'
 import { LabOwner } from '../idle/labs.ts'
 import { labMuster } from '../idle/muster.ts'
+import { labels } from '../kube/labels.ts'
 import { byController } from '../ops/audit.ts'
 import { readCredential } from '../ops/credential.ts'
 import { ActivityStore } from '../store/activity.ts'
 import { DueStore } from '../store/due.ts'
-import { beginIdleAtZero, createIdleMetrics } from '../telemetry/idle-metrics.ts'
+import { UsageStore } from '../store/usage.ts'
+import { beginIdleAtZero, createIdleMetrics, type IdleMetrics } from '../telemetry/idle-metrics.ts'
 import { joinActivity } from './activity.ts'
 import type { Audit } from './audit.ts'
 import type { Basics } from './basics.ts'
@@ -56,7 +59,31 @@ export function joinIdle(basics: Basics, store: Store, cluster: Cluster, shared:
     ...{ activity, due, audit: shared.audit },
     onKept: (facts, untilMs) => engine.stampKeep(facts, untilMs),
   })
-  return { parts: [engine, muster], ...rest, notices: noticesOf(activity) }
+  const cpu = joinCpu(basics, store, cluster, labs, idleMetrics)
+  return { parts: [engine, muster, ...cpu], ...rest, notices: noticesOf(activity) }
+}
+
+/** Only where a rule goes by it. */
+function joinCpu(
+  { config, clock, log }: Basics,
+  { connection, keys, leases }: Store,
+  { kube }: Cluster,
+  labs: LabOwner,
+  metrics: IdleMetrics,
+): readonly Part[] {
+  const { rules, cpuPeriodSeconds: periodSeconds } = config.idle
+  if (Object.keys(limitsOf(rules)).length === 0) return []
+  const duty = cpuDuty({
+    ...{ kube, leases, lease: keys.cpuLease, rules, periodSeconds, clock, log },
+    store: new UsageStore(connection, keys),
+    pods: {
+      ...{ kind: labs.kind, labelSelector: `${labels.installation}=${config.installation}` },
+      silenceMs: () => labs.silenceMs(),
+      ofPod: (namespace, name) => labs.ofPod(namespace, name),
+    },
+    onList: result => metrics.cpuLists.inc({ result }),
+  })
+  return [duty]
 }
 
 const noticesOf = (store: ActivityStore): IdleNotices => ({

@@ -65,6 +65,28 @@ describe('crossProblems of idle', () => {
   })
 })
 
+describe('crossProblems of rules that go by what pods use', () => {
+  const byCpu = (more: object = {}) => rule('a', { sources: ['kernels', 'cpu'], cpu: { millicores: 100 }, ...more })
+
+  it.each([
+    [
+      byCpu({ sources: ['cpu', 'push'] }),
+      '.sources: names none by which a lab is asked, so a busy one would count as idle',
+    ],
+    [byCpu({ match: { kinds: ['notebook'] } }), '.sources: names cpu, which is measured of labs alone'],
+    [
+      byCpu({ idleTimeoutSeconds: 180, warnSeconds: 0 }),
+      '.idleTimeoutSeconds: is not more than three idle.cpuPeriodSeconds, so cpu could be seen too late',
+    ],
+  ])('has a problem when a busy lab could count as idle: %j', (each, problem) => {
+    expect(problemsOf({ rules: [each] })).toEqual([`idle.rules.0${problem}`])
+  })
+
+  it('has none when the lab is asked too, and the time is longer', () => {
+    expect(problemsOf({ rules: [byCpu({ idleTimeoutSeconds: 181, warnSeconds: 0 })] })).toEqual([])
+  })
+})
+
 describe('configWarnings of idle', () => {
   const sizes = { lab: { sizes: { small: { limits: { cpu: 1, memory: '1Gi' } } }, defaultSize: 'small' } }
 

@@ -11,7 +11,7 @@ const longestProbeSeconds = 15
 
 /** @returns one line for each setting by which checks could not keep their times, or that nobody can have meant */
 export function idleProblems({ idle, run }: Pick<Config, 'idle' | 'run'>): string[] {
-  const { enabled, checkPeriodSeconds, restPeriodSeconds, probeTimeoutSeconds, rules } = idle
+  const { enabled, checkPeriodSeconds, restPeriodSeconds, probeTimeoutSeconds, cpuPeriodSeconds, rules } = idle
   const owned = ownedKinds(run)
   return [
     ...(run.includes('notebooks') && !enabled ? ['idle.enabled: is false, so this process would do nothing'] : []),
@@ -23,6 +23,7 @@ export function idleProblems({ idle, run }: Pick<Config, 'idle' | 'run'>): strin
       ...nameProblems(rules, index),
       ...timeProblems(rule, `idle.rules.${index}`),
       ...sourceProblems(rule, `idle.rules.${index}`, owned),
+      ...cpuProblems(rule, `idle.rules.${index}`, cpuPeriodSeconds),
     ]),
   ]
 }
@@ -52,6 +53,21 @@ function sourceProblems({ match, sources, idleTimeoutSeconds }: IdleRule, key: s
 }
 
 const mayBe = ({ kinds }: IdleRule['match'], kind: WorkloadKind): boolean => kinds === undefined || kinds.includes(kind)
+
+/** What was measured counts for three periods: who was busy between two lists must be seen before the time is over. */
+function cpuProblems(
+  { match: { kinds }, sources, idleTimeoutSeconds = Number.POSITIVE_INFINITY }: IdleRule,
+  key: string,
+  periodSeconds: number,
+): string[] {
+  if (!sources.includes('cpu')) return []
+  return [
+    ...(kinds && !kinds.includes('lab') ? [`${key}.sources: names cpu, which is measured of labs alone`] : []),
+    ...(idleTimeoutSeconds <= 3 * periodSeconds
+      ? [`${key}.idleTimeoutSeconds: is not more than three idle.cpuPeriodSeconds, so cpu could be seen too late`]
+      : []),
+  ]
+}
 
 /** @returns warnings: permitted settings that an operator should know about */
 export function idleWarnings(config: Config): string[] {

@@ -59,12 +59,15 @@ function activityOf(fields: Fields, lastMs: number, source: string): Activity | 
 }
 
 export function readOf([now, floor, touches, untold, last, source, flat]: ReadAnswer): ActivityRead {
+  const fields = pairs(flat)
+  const cpuRule = fields.get('cpuRule')
   return {
-    activity: activityOf(pairs(flat), Number(last), source),
+    activity: activityOf(fields, Number(last), source),
     floorMs: Number(floor),
     nowMs: Number(now),
     touches: Number(touches),
     trafficIsUntold: untold === 1,
+    cpu: cpuRule === undefined ? undefined : { atMs: numberIn(fields, 'cpu'), rule: cpuRule },
   }
 }
 

@@ -63,6 +63,8 @@ export interface ActivityRead {
   readonly touches: number
   /** No gateway tells what it sees, or one that did has not for a while: silence of `traffic` proves nothing. */
   readonly trafficIsUntold: boolean
+  /** When this incarnation was last measured, and by which rule it was judged then; undefined: never. */
+  readonly cpu?: { readonly atMs: number; readonly rule: string } | undefined
 }
 
 /** The lab by its record, read in the same moment. */

@@ -21,6 +21,7 @@
  * | prepull-failures | hash | never | by image: why it could not be pulled, onto which nodes, and when to try again |
  * | lease-of-prepull | string | yes | token of the replica that prepulls |
  * | lease-of-muster | string | yes | token of the replica that makes the labs that are checked agree with those that run |
+ * | lease-of-cpu | string | yes | token of the replica that lists what pods use |
  * | lab:USER | hash | with the lab | the record |
  * | events:USER | stream | 10 minutes after the lab | the events of the user's operations, ids `<op>-<seq>` |
  * | tombstone:USER | string | yes | op of the last deletion that ended |
@@ -125,6 +126,7 @@ export class Keys extends Family {
   readonly prepullFailures: string
   readonly prepullLease: string
   readonly musterLease: string
+  readonly cpuLease: string
   readonly activityFloor: string
   readonly activityEvents: string
   readonly #tag: string
@@ -145,6 +147,7 @@ export class Keys extends Family {
     this.prepullFailures = `${tag}prepull-failures`
     this.prepullLease = `${tag}lease-of-prepull`
     this.musterLease = `${tag}lease-of-muster`
+    this.cpuLease = `${tag}lease-of-cpu`
     this.activityFloor = `${tag}activity-floor`
     this.activityEvents = `${tag}activity-events`
   }

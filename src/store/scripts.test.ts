@@ -52,6 +52,7 @@ describe.each(scripts)('the header of %s', file => {
         'extend-leases.n.lua': ', then for each lease:',
         'find-activities.n.lua': 'for each workload:',
         'heal-counter.n.lua': ', then for each kind:',
+        'judge-usage.n.lua': 'for each workload:',
         'touch-activity.n.lua': ', then for each workload:',
       }[file] ?? '',
     )

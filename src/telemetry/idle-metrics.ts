@@ -54,20 +54,27 @@ export function createIdleMetrics(registry: Registry, sources: IdleGaugeSources)
     }),
     holds: new Counter({
       name: 'skylab_idle_holds_total',
-      help: 'What kept this replica from stopping workloads, by cause (fuse: too many stops within a minute, or too many workloads that do not answer; clock: Redis’ clock was stepped; watch: the watches are silent; traffic: no gateway tells what it sees, or one has not for 15 s)',
+      help: 'What kept this replica from stopping workloads, by cause (fuse: too many stops within a minute, or too many workloads that do not answer; clock: Redis’ clock was stepped; watch: the watches are silent; traffic: no gateway tells what it sees, or one has not for 15 s; cpu: what the pod uses was not measured lately)',
       labelNames: ['cause'] as const,
+      registers,
+    }),
+    cpuLists: new Counter({
+      name: 'skylab_idle_cpu_lists_total',
+      help: 'Lists by this replica of what all pods use, by result (done; failed: the API of metrics gave no usable answer)',
+      labelNames: ['result'] as const,
       registers,
     }),
   }
 }
 
 /** A series that begins with its first event hides this event from `increase`. */
-export function beginIdleAtZero({ checks, stops, holds }: IdleMetrics, kinds: readonly string[]): void {
+export function beginIdleAtZero({ checks, stops, holds, cpuLists }: IdleMetrics, kinds: readonly string[]): void {
   for (const kind of kinds) {
     for (const result of ['seen', 'denied', 'unreachable']) checks.inc({ kind, result }, 0)
     for (const reason of ['idle', 'age', 'unreachable']) stops.inc({ kind, reason, result: 'requested' }, 0)
   }
-  for (const cause of ['fuse', 'clock', 'watch', 'traffic']) holds.inc({ cause }, 0)
+  for (const result of ['done', 'failed']) cpuLists.inc({ result }, 0)
+  for (const cause of ['fuse', 'clock', 'watch', 'traffic', 'cpu']) holds.inc({ cause }, 0)
 }
 
 /** One census of each kind for both gauges: they are collected together. */

@@ -34,8 +34,8 @@ const agent = 'idle'
 
 export class NotebookOwner implements WorkloadOwner {
   readonly kind: NotebookWorkloadKind
-  /** No gateway serves them. */
-  readonly unreported = ['traffic'] as const
+  /** No gateway serves them, and only labs are measured. */
+  readonly unreported = ['traffic', 'cpu'] as const
   readonly stampPolicy: StampPolicy
   readonly #options: NotebookOwnerOptions
 

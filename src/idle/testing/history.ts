@@ -5,7 +5,7 @@ import { decide } from '../decide.ts'
 import type { DecideInput, Decision } from '../decision.ts'
 import type { Look } from '../evidence.ts'
 
-export const periods = { checkMs: 60_000, restMs: 300_000, slowestMs: 600_000 }
+export const periods = { checkMs: 60_000, restMs: 300_000, slowestMs: 600_000, cpuMs: 180_000 }
 
 export const ruleWith = (rule: object): IdleRule =>
   (idle.parse({ rules: [{ name: 'r', ...rule }] }) satisfies IdleConfig).rules[0]!
@@ -65,13 +65,14 @@ export class History {
     return undefined
   }
 
-  look(look: Look, untold = false, unreported: DecideInput['unreported'] = []) {
+  look(look: Look, untold = false, unreported: DecideInput['unreported'] = [], cpu?: ActivityRead['cpu']) {
     const read: ActivityRead = {
       activity: this.activity?.podUid === this.podUid ? this.activity : undefined,
       floorMs: this.floorMs,
       nowMs: this.nowMs,
       touches: 0,
       trafficIsUntold: untold,
+      cpu,
     }
     const byHand = { lastMs: this.byHandMs, keepMs: undefined }
     const { podUid, startedMs, nowMs, rule } = this

@@ -17,7 +17,14 @@ import {
 } from '../../kube/policies/probes.ts'
 import { AdmissionWatch, isWithoutRights, listed, missingMs, type PolicyWords } from '../../kube/policies/watch.ts'
 import { type MissingRights, missingOfController } from '../../labs/controller-rights.ts'
-import { accountName, labRights, missingRights, type RightsConfig, type RightsRule } from '../../labs/rights.ts'
+import {
+  accountName,
+  goesByCpu,
+  labRights,
+  missingRights,
+  type RightsConfig,
+  type RightsRule,
+} from '../../labs/rights.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { ClusterClient } from '../cluster.ts'
 
@@ -45,7 +52,10 @@ export async function askForPolicy(question: PolicyQuestion): Promise<PolicyAnsw
     answerTo(() => makeOwn(question)),
     ...probing,
   ])
-  const { forLabs, others } = granted ? missingOfController(granted, question.config.idle.enabled) : nothingMissing
+  const { idle } = question.config
+  const { forLabs, others } = granted
+    ? missingOfController(granted, { stamps: idle.enabled, cpu: goesByCpu(idle) })
+    : nothingMissing
   const missing = [...forLabs, ...others]
   const lacking = withoutRights([own, ...answers])
   if (forLabs.length > 0)

@@ -112,6 +112,7 @@ function checkKeys(evidence: Evidence): Violation[] {
     keys.compareLease,
     keys.prepullLease,
     keys.musterLease,
+    keys.cpuLease,
     keys.sealing,
     keys.audit,
     keys.activityFloor,
