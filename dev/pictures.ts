@@ -5,9 +5,11 @@ import { parseArgs } from 'node:util'
 import { systemClock } from '../src/base/clock.ts'
 import { LabClient } from './demo/client.ts'
 import { takeHubPicture } from './hub/pictures.ts'
-import { drawMetrics, type Panel } from './pictures/draw-metrics.ts'
+import { drawIdleness } from './idle/picture.ts'
+import { drawMetrics } from './pictures/draw-metrics.ts'
 import { drawTrace } from './pictures/draw-trace.ts'
-import { Prometheus, type Range } from './pictures/prometheus.ts'
+import { askForPanel, type PanelQuery } from './pictures/panels.ts'
+import { Prometheus } from './pictures/prometheus.ts'
 import { TraceReceiver } from './pictures/trace-receiver.ts'
 import { runCommand, UsageError } from './process/program.ts'
 import { createProgress } from './process/progress.ts'
@@ -18,24 +20,27 @@ import { type Stack, setupStack, startStack } from './stack/stack.ts'
 interface Options {
   readonly labs: number
   readonly hub: boolean
+  readonly idle: boolean
 }
 
 const usage = `usage: npm run pictures -- [OPTIONS]
 
   --labs N    labs made at once for docs/metrics.svg (default 100), on nodes of KWOK
   --hub       docs/hub.png instead: from the login to a lab on a real node, in Debian's Chromium
+  --idle      docs/idle.svg instead: Prometheus' view while real labs are left alone
 
 docs/trace.svg is the creation of one lab; docs/metrics.svg is Prometheus' view while many are made.
 `
 
 function parse(args: readonly string[]): Options {
   try {
-    const options = { labs: { type: 'string', default: '100' }, hub: { type: 'boolean', default: false } } as const
+    const flag = { type: 'boolean', default: false } as const
+    const options = { labs: { type: 'string', default: '100' }, hub: flag, idle: flag } as const
     const { values } = parseArgs({ args: [...args], options })
     const labs = Number(values.labs)
     if (!Number.isInteger(labs) || labs < 1)
       throw new UsageError(`--labs: must be a whole number from 1, not ${values.labs}`)
-    return { labs, hub: values.hub }
+    return { labs, hub: values.hub, idle: values.idle }
   } catch (error) {
     throw error instanceof UsageError ? error : new UsageError((error as Error).message)
   }
@@ -47,8 +52,7 @@ const named = 3
 /** Time shown before and after the labs. */
 const marginMs = 3000
 
-/** The queries for Prometheus, and the label that names each series. */
-const panels: readonly { readonly title: string; readonly expression: string; readonly label: string }[] = [
+const queries: readonly PanelQuery[] = [
   { title: 'Labs by status', expression: 'max by (status) (skylab_labs)', label: 'status' },
   {
     title: 'Operations in progress',
@@ -136,21 +140,9 @@ async function metricsOf(
   await systemClock.sleep(marginMs, signal)
   range.endMs = systemClock.wallMs()
   const replicas = new Map(stack.replicas.map(({ monitoringPort, name }) => [`127.0.0.1:${monitoringPort}`, name]))
-  const drawn = await Promise.all(panels.map(panel => askFor(panel, prometheus, range, replicas)))
+  const drawn = await Promise.all(queries.map(query => askForPanel(query, prometheus, range, replicas)))
   const title = `Metrics while ${names.length} labs are made at once by ${stack.replicas.length} replicas`
   return drawMetrics(title, drawn, (range.endMs - range.beginMs) / 1000)
-}
-
-async function askFor(
-  { title, expression, label }: (typeof panels)[number],
-  prometheus: Prometheus,
-  range: Range,
-  replicas: ReadonlyMap<string, string>,
-): Promise<Panel> {
-  const series = await prometheus.series(expression, label, range)
-  if (series.length === 0) throw new Error(`no data for: ${title}`)
-  const called = series.map(each => ({ ...each, label: replicas.get(each.label) ?? each.label }))
-  return { title, series: called.sort((a, b) => (a.label < b.label ? -1 : 1)) }
 }
 
 async function write(name: string, svg: string): Promise<void> {
@@ -160,8 +152,9 @@ async function write(name: string, svg: string): Promise<void> {
 const hubPicture = fileURLToPath(new URL('../docs/hub.png', import.meta.url))
 
 async function take(options: Options, signal: AbortSignal): Promise<number> {
-  if (!options.hub) return run(options, signal)
-  await takeHubPicture(hubPicture, signal)
+  if (!options.hub && !options.idle) return run(options, signal)
+  if (options.hub) await takeHubPicture(hubPicture, signal)
+  if (options.idle) await write('idle.svg', await drawIdleness(signal))
   return 0
 }
 

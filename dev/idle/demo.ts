@@ -16,10 +16,10 @@ import type { Place } from './place.ts'
 import { type IdleReport, renderOutcomes, requireOutcomes } from './report.ts'
 import { watch } from './watch.ts'
 
-const rule = { idleTimeoutSeconds: 60, warnSeconds: 20 }
+export const rule = { idleTimeoutSeconds: 60, warnSeconds: 20 }
 
 /** Checks as often as a demo wants them. A site has a minute, and a time-out of hours. */
-const idle = {
+export const idle = {
   enabled: true,
   checkPeriodSeconds: 3,
   restPeriodSeconds: 6,

@@ -1,8 +1,7 @@
 /** When a workload may be stopped, and why, by its rule and what is known of its activity. Pure. */
-import type { IdleRule } from '../config/idle.ts'
+import type { IdleRule, SourceName } from '../config/idle.ts'
 import type { Activity, StopReason } from '../store/idle.ts'
 import type { DecideInput } from './decision.ts'
-import type { SourceName } from './evidence.ts'
 
 /** One way to end. */
 interface End {

@@ -1,6 +1,5 @@
 /** What sources show of the activity of a workload, and what one look at it has shown. Pure. */
-
-export type SourceName = 'kernels' | 'terminals' | 'server' | 'traffic' | 'metric' | 'json' | 'cpu' | 'push'
+import type { SourceName } from '../config/idle.ts'
 
 /** What one look at a workload has shown. */
 export type Look = Seen | Denied | Unreachable

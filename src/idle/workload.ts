@@ -10,7 +10,6 @@
  */
 import type { IdleRule, StampPolicy, WorkloadKind } from '../config/idle.ts'
 import type { ActivityRead, StopRefusal, StopRequest } from '../store/idle.ts'
-import type { SourceName } from './evidence.ts'
 import type { ProbeTarget } from './questions.ts'
 
 export interface Workload {
