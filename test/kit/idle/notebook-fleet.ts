@@ -1,0 +1,142 @@
+/** Processes that stop idle notebooks, with a Redis and an account of their own, and a namespace where notebooks are. */
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse, stringify } from 'yaml'
+import type { Redis } from '../../../dev/redis/redis.ts'
+import type { ConfigInput } from '../../../dev/stack/config.ts'
+import { Replica } from '../../../dev/stack/replicas.ts'
+import { formatTokens } from '../../../src/identity/tokens.ts'
+import { folderVariable } from '../failpoints/arms.ts'
+import { FailpointArms } from '../failpoints/failpoint-arms.ts'
+import { makeUser } from '../fleet/users.ts'
+import { programWithout } from '../program/controlled.ts'
+import { controlVariable } from '../program/controls.ts'
+import { startTestRedis } from '../store/redis.ts'
+import { testBed } from '../testbed.ts'
+import { Kubeflow } from './kubeflow.ts'
+
+const group = 'rbac.authorization.k8s.io'
+const account = 'skylab-notebooks'
+
+/** All that the process needs. */
+const rules = [
+  { apiGroups: ['kubeflow.org'], resources: ['notebooks'], verbs: ['list', 'watch', 'patch'] },
+  { apiGroups: ['apps'], resources: ['statefulsets'], verbs: ['list', 'watch', 'patch'] },
+  { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
+]
+
+export interface NotebookFleetOptions {
+  readonly replicas?: number
+  readonly idle: NonNullable<ConfigInput['idle']>
+  readonly env?: Readonly<Record<string, string>>
+}
+
+const people = {
+  admin: makeUser('admin', 1, { scopes: ['exec:notebook', 'admin:jupyterlab'] }),
+  ada: makeUser('ada', 2),
+}
+
+export class NotebookFleet {
+  readonly name: string
+  readonly stateDir: string
+  readonly kubeflow: Kubeflow
+  readonly failpoints: FailpointArms
+  readonly replicas: Replica[] = []
+  readonly #redis: Redis
+
+  private constructor(name: string, stateDir: string, kubeflow: Kubeflow, redis: Redis) {
+    this.name = name
+    this.stateDir = stateDir
+    this.kubeflow = kubeflow
+    this.#redis = redis
+    this.failpoints = new FailpointArms(join(stateDir, 'failpoints'))
+  }
+
+  static async start({ replicas = 2, idle, env }: NotebookFleetOptions): Promise<NotebookFleet> {
+    const name = `nbs-${randomBytes(3).toString('hex')}`
+    const stateDir = join(testBed().stateDir, 'fleets', name)
+    mkdirSync(stateDir, { recursive: true })
+    const redis = await startTestRedis({ stateDir, keyPrefix: name })
+    const fleet = new NotebookFleet(name, stateDir, await Kubeflow.start(name), redis)
+    writeFileSync(join(stateDir, 'tokens.yaml'), formatTokens({ tokens: Object.values(people) }), { mode: 0o600 })
+    const config: ConfigInput = {
+      ...{ run: ['notebooks'], installation: name, logLevel: 'debug', idle: { enabled: true, ...idle } },
+      api: { host: '127.0.0.1' },
+      redis: { url: redis.programUrl, keyPrefix: name },
+      kubernetes: { kubeconfig: await fleet.#account() },
+      identity: { provider: 'static', static: { file: 'tokens.yaml' } },
+    }
+    const configFile = join(stateDir, 'skylab.yaml')
+    writeFileSync(configFile, stringify(config), { mode: 0o600 })
+    const { program, nodeArgs, env: own } = await programWithout(process.env[controlVariable] ?? '')
+    const environment = { ...own, ...env, [folderVariable]: fleet.failpoints.folder }
+    for (let count = 1; count <= replicas; count++) {
+      const options = { stateDir, configFile, name: `notebooks-${count}`, program, nodeArgs, env: environment }
+      fleet.replicas.push(await Replica.start(options))
+    }
+    await Promise.all(fleet.replicas.map(replica => replica.ready()))
+    return fleet
+  }
+
+  /** Asks REST of one replica. */
+  async ask(
+    who: keyof typeof people,
+    path: string,
+    init: RequestInit = {},
+  ): Promise<{ status: number; body: unknown }> {
+    const headers = { authorization: `Bearer ${people[who].token}`, 'content-type': 'application/json' }
+    const answer = await fetch(`${this.replicas[0]!.url}/activity${path}`, { ...init, headers })
+    const text = await answer.text()
+    return { status: answer.status, body: text === '' ? undefined : JSON.parse(text) }
+  }
+
+  /** The sum of the series of a metric whose labels contain this, over all replicas. */
+  async metric(name: string, labels = ''): Promise<number> {
+    const texts = await Promise.all(
+      this.replicas.map(async ({ monitoringUrl }) => (await fetch(`${monitoringUrl}/metrics`)).text()),
+    )
+    const lines = texts.flatMap(text => text.split('\n')).filter(line => line.startsWith(`${name}{`))
+    return lines.filter(line => line.includes(labels)).reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
+  }
+
+  log(): string {
+    return this.replicas.map(({ name }) => readFileSync(join(this.stateDir, 'log', `${name}.log`), 'utf8')).join('\n')
+  }
+
+  async stop(): Promise<void> {
+    this.failpoints.letGo()
+    await Promise.all(this.replicas.map(replica => replica.stop()))
+    await this.#redis.stop()
+    const { kube } = this.kubeflow
+    for (const resource of ['clusterrolebindings', 'clusterroles']) {
+      await kube.request('DELETE', `/apis/${group}/v1/${resource}/${this.name}`)
+    }
+    await this.kubeflow.stop()
+  }
+
+  /** @returns the kubeconfig of an account with these rights alone */
+  async #account(): Promise<string> {
+    const { kube } = this.kubeflow
+    const metadata = { name: this.name }
+    const subjects = [{ kind: 'ServiceAccount', name: account, namespace: this.name }]
+    const roleRef = { apiGroup: group, kind: 'ClusterRole', name: this.name }
+    const must = async (path: string, object: object) => {
+      const { status, body } = await kube.request('POST', path, object)
+      if (status !== 201) throw new Error(`${path}: ${status} ${body.message}`)
+      return body
+    }
+    const own = `/api/v1/namespaces/${this.name}/serviceaccounts`
+    await must(own, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: account } })
+    await must(`/apis/${group}/v1/clusterroles`, { apiVersion: `${group}/v1`, kind: 'ClusterRole', metadata, rules })
+    const binding = { apiVersion: `${group}/v1`, kind: 'ClusterRoleBinding', metadata, subjects, roleRef }
+    await must(`/apis/${group}/v1/clusterrolebindings`, binding)
+    const token = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 7200 } }
+    const { status } = await must(`${own}/${account}/token`, token)
+    const kubeconfig = parse(readFileSync(testBed().controllerKubeconfig, 'utf8'))
+    for (const { user } of kubeconfig.users) Object.assign(user, { token: status.token })
+    const file = join(this.stateDir, 'account.kubeconfig')
+    writeFileSync(file, JSON.stringify(kubeconfig), { mode: 0o600 })
+    return file
+  }
+}
