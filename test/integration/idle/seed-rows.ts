@@ -2,11 +2,8 @@
 import type { SeedRow } from '../tenants/seed-rows.ts'
 
 const unit = (name: string) => `src/idle/${name}.test.ts`
-/** Its test is not named yet. */
-const open = (id: string, what: string, departs?: string): SeedRow => ({
-  ...{ id, what, tests: [] },
-  ...(departs !== undefined && { departs }),
-})
+const notebooks = 'test/integration/idle/notebooks.test.ts'
+const culling = 'src/settings/culling.test.ts'
 
 export const idleRows: readonly SeedRow[] = [
   {
@@ -17,10 +14,21 @@ export const idleRows: readonly SeedRow[] = [
   {
     id: 'C-02',
     what: 'Three annotations, by the names of Kubeflow',
-    tests: [[unit('engine'), 'writes both at first sight and at a warning']],
+    tests: [
+      [unit('engine'), 'writes both at first sight and at a warning'],
+      [notebooks, 'an idle notebook is stopped by its annotation, after its time-out, by one of them'],
+    ],
     departs: 'a fourth one, `user.skylab/keep-until`, for what is kept on request',
   },
-  open('C-03', '`kubeflow-resource-stopped` by hand stops; without it the workload starts', 'a lab does not come back'),
+  {
+    id: 'C-03',
+    what: '`kubeflow-resource-stopped` by hand stops; without it the workload starts',
+    tests: [
+      [notebooks, 'the annotation by hand stops a notebook, and its removal starts it with times of its own'],
+      [notebooks, 'a labelled StatefulSet is stopped, and scaled by the annotation; another one is left alone'],
+    ],
+    departs: 'a lab does not come back',
+  },
   {
     id: 'C-04',
     what: 'Without annotations, activity begins now',
@@ -54,8 +62,23 @@ export const idleRows: readonly SeedRow[] = [
       [unit('stamps'), 'unreadable names the annotations that are no times'],
     ],
   },
-  open('C-09', '`IDLENESS_CHECK_PERIOD` and `CULL_IDLE_TIME` in minutes, from the environment'),
-  open('C-10', 'Stops are counted: `notebook_culling_total`, `last_notebook_culling_timestamp_seconds`'),
+  {
+    id: 'C-09',
+    what: '`IDLENESS_CHECK_PERIOD` and `CULL_IDLE_TIME` in minutes, from the environment',
+    tests: [
+      [culling, 'takes both times in minutes'],
+      [notebooks, 'it has its environment as the last rule, and says which value it does not take'],
+    ],
+  },
+  {
+    id: 'C-10',
+    what: 'Stops are counted: `notebook_culling_total`, `last_notebook_culling_timestamp_seconds`',
+    tests: [
+      [notebooks, 'an idle notebook is stopped by its annotation, after its time-out, by one of them'],
+      ['src/telemetry/culling-metrics.test.ts', 'CullingMetrics keeps those that were stopped last, a bounded number'],
+    ],
+    departs: '1,000 series at most, of those that were stopped last',
+  },
   {
     id: 'C-11',
     what: 'Other tools: activity by the traffic of a proxy, or by a sidecar',
@@ -64,11 +87,23 @@ export const idleRows: readonly SeedRow[] = [
       [unit('prometheus-text'), 'compares the sum of a counter with the reading before'],
     ],
   },
-  open('C-12', 'The defaults of Kubeflow; a bad value is logged, and the default counts'),
+  {
+    id: 'C-12',
+    what: 'The defaults of Kubeflow; a bad value is logged, and the default counts',
+    tests: [
+      [culling, 'adds a last rule for notebooks by kernels alone, without a warning, with the defaults of Kubeflow'],
+      [culling, 'changes nothing when ENABLE_CULLING is %j'],
+      [culling, 'takes the default instead of %j, and says so'],
+    ],
+    departs: '`CLUSTER_DOMAIN` and `DEV` have no effect, since no name is looked up',
+  },
   {
     id: 'C-13',
     what: 'Stopped, or without a pod: both times are removed',
-    tests: [[unit('stamps'), 'withoutActivity removes both times where one stands']],
+    tests: [
+      [unit('stamps'), 'withoutActivity removes both times where one stands'],
+      [notebooks, 'the annotation by hand stops a notebook, and its removal starts it with times of its own'],
+    ],
   },
   {
     id: 'C-14',
@@ -78,13 +113,22 @@ export const idleRows: readonly SeedRow[] = [
   {
     id: 'C-15',
     what: '10 s for a look; the path `/notebook/<ns>/<name>/api/kernels`',
-    tests: [[unit('probe'), 'has one deadline for all questions together']],
-    departs: 'the address of the pod, never a name',
+    tests: [
+      [unit('probe'), 'has one deadline for all questions together'],
+      [
+        unit('notebooks/owner'),
+        'reads what rules match by, and where its own container is asked, without a credential',
+      ],
+    ],
+    departs: 'the address of the pod or of the Service, never a name',
   },
   {
     id: 'C-20',
     what: 'No answer is not idleness: an event and a metric, and a stop only by a rule that says so',
-    tests: [[unit('decide'), 'tells it once when it lasts, and once when it is over, and stops nobody']],
+    tests: [
+      [unit('decide'), 'tells it once when it lasts, and once when it is over, and stops nobody'],
+      [notebooks, 'a notebook that does not answer is never stopped, and is when it answers that it is idle'],
+    ],
   },
   {
     id: 'C-21',
@@ -128,7 +172,10 @@ export const idleRows: readonly SeedRow[] = [
   {
     id: 'C-26',
     what: 'One write of a look at most; none with `onchange` while nothing changes',
-    tests: [[unit('stamps'), 'writes both when activity moved by five minutes, and nothing before']],
+    tests: [
+      [unit('stamps'), 'writes both when activity moved by five minutes, and nothing before'],
+      [notebooks, 'a busy notebook runs on, with one write for each look'],
+    ],
   },
   {
     id: 'C-27',
