@@ -17,7 +17,7 @@ import { tags } from './words.ts'
 /** There are no labs, so no token is one of theirs. */
 export type StandaloneParts = CommonParts & Omit<ActivityParts, 'verifyLab'>
 
-const documentWords = {
+export const documentWords = {
   title: 'Skylab: activity',
   description: `What is idle, when it is stopped for that, and how it is kept.\n\n${commonWords}`,
   tags,
