@@ -8,7 +8,7 @@
  * - **floor**: nobody counts as idle for longer than since then.
  * - **stop**: an operation of the workload's own engine. The idle engine only requests it.
  */
-import type { SourceName, IdleRule, StampPolicy, WorkloadKind } from '../config/idle.ts'
+import type { IdleRule, SourceName, StampPolicy, WorkloadKind } from '../config/idle.ts'
 import type { ActivityRead, StopRefusal, StopRequest } from '../store/idle.ts'
 import type { ProbeTarget } from './questions.ts'
 

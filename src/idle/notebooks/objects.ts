@@ -124,7 +124,7 @@ export function projectSetPod(object: KubeObject): SetPodFacts | undefined {
   if (setNameOf(name) === undefined) return undefined
   const controller = controllerOf(object)
   const isOfSet = controller?.apiVersion === setKind.apiVersion && controller.kind === setKind.kind
-  if (!isOfSet || name !== podNameOf(asText(controller.name))) return foreignPod
+  if (!isOfSet) return foreignPod
   const { hostNetwork, containers } = asObject(object.spec)
   const status = asObject(object.status)
   const ready = asObjects(status.conditions).find(({ type }) => type === 'Ready')

@@ -1,18 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { KubeObject } from '../../base/domain.ts'
-import { KubeError } from '../../kube/client.ts'
 import { stamps } from '../../kube/labels.ts'
-import type { StopRefusal, StopRequest } from '../../store/idle.ts'
-import type { WorkloadFacts } from '../workload.ts'
-import { NotebookOwner } from './owner.ts'
-import { NotebookSight, type NotebookWorkloadKind } from './sight.ts'
-import { filledWatches, labelledSet, notebook, ownedBy, podOf, setOf } from './testing/objects.ts'
+import type { NotebookWorkloadKind } from './sight.ts'
+import { labelledSet, notebook, ownedBy, podOf, setOf } from './testing/objects.ts'
+import { both, id, ownerWorld as world } from './testing/owner-world.ts'
 
 const { signal } = new AbortController()
-const id = 'team/blue'
-const expectedMs = Date.parse('2026-01-01T12:00:00Z')
-const request = { kind: 'notebook', id, expectedMs } as StopRequest
-const both = { [stamps.lastActivity]: 'a', [stamps.checked]: 'b' }
 const service = (spec: object): KubeObject => ({
   ...{
     apiVersion: 'v1',
@@ -21,38 +14,6 @@ const service = (spec: object): KubeObject => ({
   },
   spec,
 })
-
-interface Parts {
-  readonly kind?: NotebookWorkloadKind
-  readonly answer?: 'requested' | StopRefusal
-  readonly patch?: () => KubeObject | null
-  readonly stampPolicy?: 'always' | 'off'
-}
-
-function world({ kind = 'notebook', answer = 'requested', patch, stampPolicy = 'always' }: Parts = {}) {
-  const watches = filledWatches()
-  const calls: unknown[] = []
-  const stopped: unknown[] = []
-  const read = { activity: undefined, floorMs: 0, nowMs: 1, touches: 0, trafficIsUntold: false }
-  const owner = new NotebookOwner({
-    ...{ kind, stampPolicy, sight: new NotebookSight(watches) },
-    store: { read: async () => read, requestStop: async () => answer },
-    kube: {
-      patch: async ({ kind: of, name, uid }, { metadata }, { resourceVersion } = {}) => {
-        calls.push([of, name, uid, resourceVersion, metadata?.annotations])
-        return patch ? patch() : notebook()
-      },
-    },
-    isInCluster: ip => ip.startsWith('10.'),
-    failpoint: async point => void calls.push(point),
-    onStopped: ({ name }, atMs) => void stopped.push([name, atMs]),
-  })
-  if (kind === 'notebook') watches.notebooks.show(notebook({}, both))
-  watches.statefulSets.show(kind === 'notebook' ? setOf() : labelledSet({ annotations: both }))
-  watches.pods.show(podOf())
-  const known = async () => (await owner.read(owner.facts(id) as WorkloadFacts))!
-  return { watches, owner, calls, stopped, known }
-}
 
 describe('NotebookOwner.facts', () => {
   it.each<NotebookWorkloadKind>(['notebook', 'statefulset'])('shows a %s with its pod and its annotations', kind => {
@@ -103,6 +64,28 @@ describe('NotebookOwner.facts', () => {
   ])('shows none whose set %s', (_, set) => {
     const { owner, watches } = world()
     watches.statefulSets.show(set)
+    expect(owner.facts(id)).toBeUndefined()
+  })
+
+  it.each<[string, 'notebooks' | 'statefulSets', KubeObject]>([
+    ['it is being deleted', 'notebooks', notebook({ resourceVersion: '2', deletionTimestamp: 'now' }, both)],
+    ['its set is being deleted', 'statefulSets', setOf({ resourceVersion: '2', deletionTimestamp: 'now' })],
+  ])('shows none, and removes nothing, while %s', (_, watch, object) => {
+    const { owner, watches } = world()
+    watches[watch].show(object)
+    expect(owner.facts(id)).toBeUndefined()
+    if (watch === 'notebooks') expect([owner.isEnding(id), owner.leftovers(id)]).toEqual([true, undefined])
+  })
+
+  it('goes by the reference of the controller, whichever others stand before it', () => {
+    const { owner, watches } = world()
+    const other = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x' }
+    const ownerReferences = [other, ...ownedBy({ apiVersion: 'kubeflow.org/v1', kind: 'Notebook' }, 'blue', 'nb')]
+    watches.statefulSets.show(setOf({ resourceVersion: '2', ownerReferences }))
+    expect(owner.facts(id)?.podUid).toBe('pod')
+    watches.statefulSets.show(
+      setOf({ resourceVersion: '3', ownerReferences: ownerReferences.map(each => ({ ...each, controller: false })) }),
+    )
     expect(owner.facts(id)).toBeUndefined()
   })
 
@@ -162,69 +145,5 @@ describe('NotebookOwner.read', () => {
   it('knows nothing of a pod that is not the present one', async () => {
     const { owner } = world()
     expect(await owner.read({ ...owner.facts(id)!, podUid: 'former' })).toBeUndefined()
-  })
-})
-
-describe('NotebookOwner.stop', () => {
-  it('writes the annotation by UID and by the version from before the look, and removes the others', async () => {
-    const { known, calls, stopped, watches } = world()
-    const before = await known()
-    watches.notebooks.show(notebook({ resourceVersion: '2' }, both))
-    expect(await before.stop(request, signal)).toBe('requested')
-    const annotations = {
-      ...{ [stamps.stopped]: '2026-01-01T12:00:00Z', [stamps.lastActivity]: null, [stamps.checked]: null },
-    }
-    expect(calls).toEqual(['idle.requested', ['Notebook', 'blue', 'nb', '1', annotations]])
-    expect(stopped).toEqual([['blue', expectedMs]])
-  })
-
-  it.each<StopRefusal>(['changed', 'held', 'clock'])('writes nothing when the script says %s', async answer => {
-    const { known, calls } = world({ answer })
-    expect(await (await known()).stop(request, signal)).toBe(answer)
-    expect(calls).toEqual([])
-  })
-
-  const fails = (status: number) => () => {
-    throw new KubeError(status, '', '')
-  }
-
-  it('lets an edit since then win', async () => {
-    const { known, stopped } = world({ patch: fails(409) })
-    expect(await (await known()).stop(request, signal)).toBe('changed')
-    expect(stopped).toEqual([])
-  })
-
-  it('takes the conflict for its own change when it is stopped', async () => {
-    const { known, watches } = world({ patch: fails(409) })
-    const before = await known()
-    watches.notebooks.show(notebook({ resourceVersion: '2' }, { [stamps.stopped]: 'x' }))
-    expect(await before.stop(request, signal)).toBe('requested')
-  })
-
-  it('has changed when the notebook is gone, and fails when a policy refuses', async () => {
-    expect(await (await world({ patch: () => null }).known()).stop(request, signal)).toBe('changed')
-    await expect((await world({ patch: fails(422) }).known()).stop(request, signal)).rejects.toThrow(KubeError)
-  })
-})
-
-describe('NotebookOwner.stamp', () => {
-  it('writes to the owner of the pod that was looked at, and to none with another pod', async () => {
-    const { owner, calls } = world({ kind: 'statefulset' })
-    const facts = owner.facts(id)!
-    await owner.stamp(facts, { a: '1' }, signal)
-    await owner.stamp({ ...facts, podUid: 'former' }, { a: '2' }, signal)
-    expect(calls).toEqual([['StatefulSet', 'blue', 'set', undefined, { a: '1' }]])
-  })
-
-  it('removes both times where nothing runs, and nowhere else', async () => {
-    const { owner, calls, watches } = world()
-    expect(owner.leftovers(id)).toBeUndefined()
-    await owner.tidy(id, signal)
-    watches.pods.drop(podOf({ resourceVersion: '2' }))
-    const removed = { [stamps.lastActivity]: null, [stamps.checked]: null }
-    expect(owner.leftovers(id)).toEqual(removed)
-    await owner.tidy(id, signal)
-    expect(calls).toEqual([['Notebook', 'blue', 'nb', undefined, removed]])
-    expect(world({ stampPolicy: 'off' }).owner.leftovers(id)).toBeUndefined()
   })
 })

@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest'
+import { KubeError } from '../../kube/client.ts'
+import { stamps } from '../../kube/labels.ts'
+import type { StopRefusal, StopRequest } from '../../store/idle.ts'
+import { notebook, podOf } from './testing/objects.ts'
+import { both, id, ownerWorld as world } from './testing/owner-world.ts'
+
+const { signal } = new AbortController()
+const expectedMs = Date.parse('2026-01-01T12:00:00Z')
+const request = { kind: 'notebook', id, expectedMs } as StopRequest
+
+describe('NotebookOwner.stop', () => {
+  it('writes the annotation by UID and by the version from before the look, and removes the others', async () => {
+    const { known, calls, stopped, watches } = world()
+    const before = await known()
+    watches.notebooks.show(notebook({ resourceVersion: '2' }, both))
+    expect(await before.stop(request, signal)).toBe('requested')
+    const annotations = {
+      ...{ [stamps.stopped]: '2026-01-01T12:00:00Z', [stamps.lastActivity]: null, [stamps.checked]: null },
+    }
+    expect(calls).toEqual(['idle.requested', ['Notebook', 'blue', 'nb', '1', annotations]])
+    expect(stopped).toEqual([['blue', expectedMs]])
+  })
+
+  it.each<StopRefusal>(['changed', 'held', 'clock'])('writes nothing when the script says %s', async answer => {
+    const { known, calls } = world({ answer })
+    expect(await (await known()).stop(request, signal)).toBe(answer)
+    expect(calls).toEqual([])
+  })
+
+  const fails = (status: number) => () => {
+    throw new KubeError(status, '', '')
+  }
+
+  it('lets an edit since then win', async () => {
+    const { known, stopped } = world({ patch: fails(409) })
+    expect(await (await known()).stop(request, signal)).toBe('changed')
+    expect(stopped).toEqual([])
+  })
+
+  it('takes the conflict for its own change when it is stopped', async () => {
+    const { known, watches } = world({ patch: fails(409) })
+    const before = await known()
+    watches.notebooks.show(notebook({ resourceVersion: '2' }, { [stamps.stopped]: 'x' }))
+    expect(await before.stop(request, signal)).toBe('requested')
+  })
+
+  it('takes no conflict for its own change when another notebook of this name is stopped', async () => {
+    const { known, watches } = world({ patch: fails(409) })
+    const before = await known()
+    watches.notebooks.show(notebook({ uid: 'next', resourceVersion: '2' }, { [stamps.stopped]: 'x' }))
+    expect(await before.stop(request, signal)).toBe('changed')
+  })
+
+  it('has changed when the notebook is gone, and fails when a policy refuses', async () => {
+    expect(await (await world({ patch: () => null }).known()).stop(request, signal)).toBe('changed')
+    await expect((await world({ patch: fails(422) }).known()).stop(request, signal)).rejects.toThrow(KubeError)
+  })
+})
+
+describe('NotebookOwner.stamp', () => {
+  it('writes to the owner of the pod that was looked at, and to none with another pod', async () => {
+    const { owner, calls } = world({ kind: 'statefulset' })
+    const facts = owner.facts(id)!
+    await owner.stamp(facts, { a: '1' }, signal)
+    await owner.stamp({ ...facts, podUid: 'former' }, { a: '2' }, signal)
+    expect(calls).toEqual([['StatefulSet', 'blue', 'set', undefined, { a: '1' }]])
+  })
+
+  it('removes both times where nothing runs, and nowhere else', async () => {
+    const { owner, calls, watches } = world()
+    expect(owner.leftovers(id)).toBeUndefined()
+    await owner.tidy(id, signal)
+    watches.pods.drop(podOf({ resourceVersion: '2' }))
+    const removed = { [stamps.lastActivity]: null, [stamps.checked]: null }
+    expect(owner.leftovers(id)).toEqual(removed)
+    await owner.tidy(id, signal)
+    expect(calls).toEqual([['Notebook', 'blue', 'nb', undefined, removed]])
+    expect(world({ stampPolicy: 'off' }).owner.leftovers(id)).toBeUndefined()
+  })
+})

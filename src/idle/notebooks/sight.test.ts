@@ -1,0 +1,51 @@
+import { expect, it } from 'vitest'
+import { NotebookSight } from './sight.ts'
+import { filledWatches, labelledSet, notebook, podOf, setOf } from './testing/objects.ts'
+
+function world() {
+  const watches = filledWatches()
+  const sight = new NotebookSight(watches)
+  const told: string[] = []
+  sight.on((kind, id) => void told.push(`${kind} ${id}`))
+  return { watches, sight, told }
+}
+
+it('NotebookSight tells which notebook may have changed, by its set and its pod too', () => {
+  const { watches, told } = world()
+  watches.notebooks.show(notebook())
+  watches.statefulSets.show(setOf({ name: 'nb-x7' }))
+  watches.pods.show(podOf({ name: 'nb-x7-0' }))
+  watches.pods.drop(podOf({ name: 'nb-x7-0', resourceVersion: '2' }))
+  watches.statefulSets.drop(setOf({ name: 'nb-x7', resourceVersion: '2' }))
+  watches.notebooks.drop(notebook({ resourceVersion: '2' }))
+  expect(told).toEqual(Array.from({ length: 6 }, () => 'notebook team/blue'))
+})
+
+it('NotebookSight tells of a set that loses its label, and of one that changes hands', () => {
+  const { watches, sight, told } = world()
+  watches.statefulSets.show(labelledSet())
+  expect([...sight.ids('statefulset')]).toEqual(['team/blue'])
+  told.splice(0)
+  watches.statefulSets.show(labelledSet({ resourceVersion: '2', labels: {} }))
+  expect(told).toEqual(['statefulset team/blue'])
+  expect([...sight.ids('statefulset')]).toEqual([])
+  told.splice(0)
+  watches.statefulSets.show(labelledSet({ resourceVersion: '3' }), setOf({ resourceVersion: '4' }))
+  expect(told).toEqual(['statefulset team/blue', 'statefulset team/blue', 'notebook team/blue'])
+})
+
+it('NotebookSight is silent about sets and pods of others', () => {
+  const { watches, told } = world()
+  watches.statefulSets.show(labelledSet({ labels: { app: 'x' } }))
+  watches.pods.show(podOf(), podOf({ name: 'blue-1' }))
+  expect(told).toEqual([])
+  expect(watches.pods.get('team/blue-1')).toBeUndefined()
+})
+
+it('NotebookSight keeps a bounded part of what people write', () => {
+  const { watches } = world()
+  watches.notebooks.show(notebook({}, { 'kubeflow-resource-stopped': 'x'.repeat(100_000) }))
+  watches.pods.show(podOf({}, { containers: Array.from({ length: 500 }, (_, at) => ({ name: `c${at}` })) }))
+  expect(watches.notebooks.get('team/blue')!.stamps.stopped).toHaveLength(64)
+  expect(watches.pods.get('team/blue-0')!.containers).toHaveLength(16)
+})

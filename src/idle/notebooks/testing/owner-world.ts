@@ -1,0 +1,44 @@
+/** An owner of notebooks with one that runs, whose watches, Redis and API server a test plays. */
+import type { KubeObject } from '../../../base/domain.ts'
+import { stamps } from '../../../kube/labels.ts'
+import type { StopRefusal } from '../../../store/idle.ts'
+import type { WorkloadFacts } from '../../workload.ts'
+import { NotebookOwner } from '../owner.ts'
+import { NotebookSight, type NotebookWorkloadKind } from '../sight.ts'
+import { filledWatches, labelledSet, notebook, podOf, setOf } from './objects.ts'
+
+export const id = 'team/blue'
+/** Both annotations of activity. */
+export const both = { [stamps.lastActivity]: 'a', [stamps.checked]: 'b' }
+
+export interface Parts {
+  readonly kind?: NotebookWorkloadKind
+  readonly answer?: 'requested' | StopRefusal
+  readonly patch?: () => KubeObject | null
+  readonly stampPolicy?: 'always' | 'off'
+}
+
+export function ownerWorld({ kind = 'notebook', answer = 'requested', patch, stampPolicy = 'always' }: Parts = {}) {
+  const watches = filledWatches()
+  const calls: unknown[] = []
+  const stopped: unknown[] = []
+  const read = { activity: undefined, floorMs: 0, nowMs: 1, touches: 0, trafficIsUntold: false }
+  const owner = new NotebookOwner({
+    ...{ kind, stampPolicy, sight: new NotebookSight(watches) },
+    store: { read: async () => read, requestStop: async () => answer },
+    kube: {
+      patch: async ({ kind: of, name, uid }, { metadata }, { resourceVersion } = {}) => {
+        calls.push([of, name, uid, resourceVersion, metadata?.annotations])
+        return patch ? patch() : notebook()
+      },
+    },
+    isInCluster: ip => ip.startsWith('10.'),
+    failpoint: async point => void calls.push(point),
+    onStopped: ({ name }, atMs) => void stopped.push([name, atMs]),
+  })
+  if (kind === 'notebook') watches.notebooks.show(notebook({}, both))
+  watches.statefulSets.show(kind === 'notebook' ? setOf() : labelledSet({ annotations: both }))
+  watches.pods.show(podOf())
+  const known = async () => (await owner.read(owner.facts(id) as WorkloadFacts))!
+  return { watches, owner, calls, stopped, known }
+}
