@@ -47,6 +47,12 @@ describe('skylab rights', () => {
     expect(out).toContain('example.com/')
   })
 
+  it('prints nothing for a process that stops notebooks, and says where its rights are', async () => {
+    const { code, out, err } = await rights({ run: ['notebooks'] }, '--namespace', 'ours')
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toContain('k8s/components/notebooks has all of them')
+  })
+
   it('refuses an invalid configuration, by its key', async () => {
     const { code, out, err } = await rights({ lab: { mounts: [{ volume: 'x', path: '/x' }] } })
     expect([code, out]).toEqual([2, ''])

@@ -16,13 +16,16 @@ export interface RightsCommand {
 
 const noNamespace = 'kubernetes.namespace: not set: name the namespace of the controller by --namespace NAME'
 
+const noRights = 'run: the rights of notebooks follow from no configuration: k8s/components/notebooks has all of them'
+
 /**
  * Prints the objects as YAML documents, for `resources` or `patches` of an overlay.
  * @returns the exit code
- * @throws {ConfigError} when the file is wrong, or the namespace is neither given nor configured
+ * @throws {ConfigError} when the file is wrong, the namespace is neither given nor configured, or no right follows from it
  */
 export async function showRights({ config: file, namespace }: RightsCommand, { out }: Output): Promise<number> {
   const config = await readConfig(file)
+  if (config.run.includes('notebooks')) throw new ConfigError(file, [noRights])
   const problems = servesLabs(config) ? labProblems(config) : []
   if (problems.length > 0) throw new ConfigError(file, problems)
   const controllers = namespace ?? config.kubernetes.namespace

@@ -45,6 +45,11 @@ describe('remedyOf', () => {
       'apply k8s/components/tenants',
       refusal('User "system:serviceaccount:observatory:skylab-tenants" cannot create resource "clusterroles"'),
     ],
+    [
+      'apply k8s/components/notebooks',
+      refusal('User "system:serviceaccount:observatory:skylab-notebooks" cannot patch resource "notebooks"'),
+    ],
+    ['apply k8s/components/notebooks', policy('skylab-notebooks', 'it would change what the notebook is')],
     [rbac, policy('skylab-reserved')],
     [ofInstallation, policy('skylab', 'this account does not own the installation a')],
     [ofInstallation, policy('skylab-labs')],

@@ -24,6 +24,7 @@ export const applyRbac = 'apply k8s/base/rbac.yaml, and rights.yaml as `skylab r
 const applyRights = 'apply rights.yaml, as `skylab rights` prints it'
 const applyPolicy = 'apply k8s/base/policy.yaml'
 const applyTenants = 'apply k8s/components/tenants'
+const applyNotebooks = 'apply k8s/components/notebooks'
 
 /** The remedy for a refusal; undefined if we have none. @param namespace the controller's own */
 export function remedyOf(error: unknown, namespace?: string): string | undefined {
@@ -32,13 +33,16 @@ export function remedyOf(error: unknown, namespace?: string): string | undefined
   // Rights to read in the controller's own namespace follow from the configuration.
   const isOwn = namespace !== undefined && message.includes(`in the namespace "${namespace}"`)
   if (refuser === 'rights') {
-    // The account of tenants has another role, whatever its namespace is.
-    if (byRights.exec(message)![1]!.endsWith(':skylab-tenants')) return applyTenants
+    // Accounts beside that of labs have another role, whatever their namespace is.
+    const account = byRights.exec(message)![1]!
+    if (account.endsWith(':skylab-tenants')) return applyTenants
+    if (account.endsWith(':skylab-notebooks')) return applyNotebooks
     return isOwn && /cannot get resource "(secrets|configmaps)"/.test(message) ? applyRights : applyRbac
   }
   if (refuser !== 'policy') return undefined
   const [, policy] = byPolicy.exec(message)!
   if (policy === 'skylab-reserved') return applyRbac
+  if (policy === 'skylab-notebooks') return applyNotebooks
   if (policy === 'skylab-labs' || message.includes('does not own the installation')) return applyRights
   return policy === 'skylab' ? applyPolicy : undefined
 }
