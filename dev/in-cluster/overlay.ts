@@ -10,7 +10,7 @@ import { renderTenantRights } from '../../src/tenants/settings.ts'
 import { TestAuthority } from '../../test/kit/tls/authority.ts'
 import { controllerServiceIps } from '../kube/credentials.ts'
 import { k8sFolder } from '../kube/kustomize.ts'
-import { redisUsers, tenantsUser } from '../redis/users.ts'
+import { notebooksUser, redisUsers, tenantsUser } from '../redis/users.ts'
 import { type ConfigInput, type DemoUsers, formatUsers, kwokPlacement, makeSealingKey } from '../stack/config.ts'
 import type { ImageReferences } from './images.ts'
 import type { PodRegistry } from './registry.ts'
@@ -29,6 +29,16 @@ export interface OverlayPlan {
   readonly certificates: Certificates
   /** Whether the component tenants is installed too. */
   readonly tenants: boolean
+  /** Whether the component notebooks is. Default: no. */
+  readonly notebooks?: boolean
+}
+
+/** Components with a controller, a Redis user and a configuration of their own. */
+const wings = ['tenants', 'notebooks'] as const
+type Wing = (typeof wings)[number]
+const redisUserOf: Readonly<Record<Wing, (password: string) => string>> = {
+  tenants: tenantsUser,
+  notebooks: notebooksUser,
 }
 
 /** Certificates of the API and of Redis, for their names and addresses in the cluster. */
@@ -51,19 +61,22 @@ const lookerLine = (password: string) => `user looker on >${password} ~* +@all`
 export async function writeOverlay(plan: OverlayPlan): Promise<Overlay> {
   const { folder, images, registry, users, certificates, tenants } = plan
   await mkdir(folder, { mode: 0o700 })
-  const [redisPassword, tenantsPassword] = [randomBytes(24).toString('hex'), randomBytes(24).toString('hex')]
+  const redisPassword = makePassword()
+  const installed = wings.filter(wing => plan[wing])
+  const passwords = installed.map(wing => [wing, makePassword()] as const)
+  const wingUsers = passwords.map(([wing, password]) => redisUserOf[wing](password))
   const secrets: Record<string, string> = {
     'sealing.key': makeSealingKey(),
     password: redisPassword,
-    'users.acl': `${redisUsers(redisPassword)}${lookerLine(redisPassword)}\n${tenants ? tenantsUser(tenantsPassword) : ''}`,
-    'tenants-password': tenantsPassword,
+    'users.acl': `${redisUsers(redisPassword)}${lookerLine(redisPassword)}\n${wingUsers.join('')}`,
+    ...Object.fromEntries(passwords.map(([wing, password]) => [passwordOf(wing), password])),
     'tokens.yaml': formatUsers(users),
   }
   for (const [name, text] of Object.entries(secrets)) await writeFile(join(folder, name), text, { mode: 0o600 })
   await copyFile(registry.authority, join(folder, 'ca.crt'))
   await cp(certificates.folder, join(folder, 'pki'), { recursive: true })
   await placeLabs(plan, 'real')
-  if (tenants) await writeTenants(folder)
+  for (const wing of installed) await writeWing[wing](folder)
   const kustomization = {
     apiVersion: 'kustomize.config.k8s.io/v1beta1',
     kind: 'Kustomization',
@@ -74,11 +87,11 @@ export async function writeOverlay(plan: OverlayPlan): Promise<Overlay> {
     configMapGenerator: [
       { name: 'skylab-config', namespace, behavior: 'replace', files: ['skylab.yaml'] },
       { name: 'skylab-ca', namespace, files: ['ca.crt'] },
-      ...(tenants ? [{ name: 'skylab-tenants-config', namespace, files: ['skylab.yaml=tenants.yaml'] }] : []),
+      ...installed.map(wing => ({ name: `skylab-${wing}-config`, namespace, files: [`skylab.yaml=${wing}.yaml`] })),
     ],
     secretGenerator: [
       { name: 'skylab-sealing', namespace, files: ['sealing.key'] },
-      { name: 'skylab-redis', namespace, files: ['password', 'users.acl', 'tenants-password'] },
+      { name: 'skylab-redis', namespace, files: ['password', 'users.acl', ...installed.map(passwordOf)] },
       { name: 'skylab-tokens', namespace, files: ['tokens.yaml'] },
       { name: 'skylab-api-tls', namespace, files: certificateFiles('api') },
       { name: 'skylab-redis-tls', namespace, files: certificateFiles('redis') },
@@ -95,17 +108,36 @@ export async function writeOverlay(plan: OverlayPlan): Promise<Overlay> {
   return { folder, redisPassword }
 }
 
-/** That of tenants comes first: the others patch its Deployment too. */
-const componentsOf = ({ tenants }: OverlayPlan) => [...(tenants ? ['tenants'] : []), 'api-tls', 'redis-tls', 'ca']
+/** Those with a Deployment come first: the others patch it too. */
+const componentsOf = (plan: OverlayPlan) => [...wings.filter(wing => plan[wing]), 'api-tls', 'redis-tls', 'ca']
+
+const makePassword = () => randomBytes(24).toString('hex')
+/** Name of its file, and key of the Secret. */
+const passwordOf = (wing: Wing) => `${wing}-password`
+
+/** As a user of its own, by TLS. */
+const redisOf = (wing: Wing): ConfigInput['redis'] => ({
+  ...{ url: `rediss://skylab-${wing}@skylab-redis:6379`, keyPrefix: `skylab-${wing}` },
+  ...{ passwordFile: '/etc/skylab/secrets/redis.password', caFile: '/etc/skylab/redis-tls/ca.crt' },
+})
+
+const writeWing: Readonly<Record<Wing, (folder: string) => Promise<void>>> = {
+  tenants: writeTenants,
+  notebooks: writeNotebooks,
+}
+
+async function writeNotebooks(folder: string): Promise<void> {
+  const config: ConfigInput = {
+    ...{ run: ['notebooks'], redis: redisOf('notebooks') },
+    idle: { enabled: true, rules: [{ name: 'demo', idleTimeoutSeconds: 60, warnSeconds: 0 }] },
+  }
+  await writeFile(join(folder, 'notebooks.yaml'), stringify(config, { version: '1.1' }))
+}
 
 /** The configuration of the controller of tenants, and the rights that follow from it. */
 async function writeTenants(folder: string): Promise<void> {
   const config: ConfigInput = {
-    run: ['tenants'],
-    redis: {
-      ...{ url: 'rediss://skylab-tenants@skylab-redis:6379', keyPrefix: 'skylab-tenants' },
-      ...{ passwordFile: '/etc/skylab/secrets/redis.password', caFile: '/etc/skylab/redis-tls/ca.crt' },
-    },
+    ...{ run: ['tenants'], redis: redisOf('tenants') },
     tenants: { platform: { quota: { pods: 50 } } },
   }
   const settings = { ...configSchema.parse(config), ownNamespace: namespace }

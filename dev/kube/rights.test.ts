@@ -33,6 +33,12 @@ test('rightOf tells the account of tenants from that of labs', () => {
   expect(rightOf(JSON.stringify(request), 'tenants')).toBeUndefined()
 })
 
+test('rightOf counts an account of notebooks in any namespace', () => {
+  const by = (username: string) => rightOf(JSON.stringify({ ...request, user: { username } }), 'notebooks')
+  expect(by('system:serviceaccount:nbs-1:skylab-notebooks')).toBe('networking.k8s.io/networkpolicies create')
+  expect([by('system:serviceaccount:skylab:skylab'), by('skylab-notebooks')]).toEqual([undefined, undefined])
+})
+
 test('grantedRights returns the rights of the account of tenants, without those of people', async () => {
   const granted = await grantedRights('tenants')
   expect(granted).toEqual(expect.arrayContaining(['gial.lblw.dev/lnamespaces create', '/namespaces patch']))

@@ -17,8 +17,11 @@ const accountOf = (name: string) => `system:serviceaccount:skylab:${name}`
 const accounts: Readonly<Record<Served, string>> = {
   labs: accountOf(accountName),
   tenants: accountOf(tenantsAccount),
-  notebooks: accountOf(notebooksAccount),
+  // Each fleet of the tests has one in its own namespace.
+  notebooks: `:${notebooksAccount}`,
 }
+const isAccountOf = (what: Served, username: string | undefined) =>
+  what === 'notebooks' ? username?.endsWith(accounts[what]) : username === accounts[what]
 const files: Readonly<Record<Served, URL>> = {
   labs: new URL('../../k8s/base/rbac.yaml', import.meta.url),
   tenants: new URL('../../k8s/components/tenants/rbac.yaml', import.meta.url),
@@ -44,7 +47,7 @@ export function rightOf(line: string, what: Served = 'labs'): string | undefined
   const account = accounts[what]
   if (!line.includes(account)) return undefined
   const { verb, user, userAgent, impersonatedUser, objectRef, annotations } = JSON.parse(line) as AuditLine
-  const ours = user?.username === account && userAgent?.startsWith('skylab/') && !impersonatedUser
+  const ours = isAccountOf(what, user?.username) && userAgent?.startsWith('skylab/') && !impersonatedUser
   if (!ours || !objectRef?.resource || annotations?.['authorization.k8s.io/decision'] !== 'allow') return undefined
   const { apiGroup = '', resource, subresource } = objectRef
   return `${apiGroup}/${subresource ? `${resource}/${subresource}` : resource} ${verb}`
@@ -136,7 +139,7 @@ export async function readGranted(): Promise<Granted> {
 export async function grantedRights(what: Served = 'labs'): Promise<string[]> {
   if (what !== 'labs') {
     const documents = parseAllDocuments(await readFile(files[what], 'utf8')).map(each => each.toJS() as Role)
-    const isOwn = ({ kind, metadata }: Role) => kind === 'ClusterRole' && accountOf(metadata.name) === accounts[what]
+    const isOwn = ({ kind, metadata }: Role) => kind === 'ClusterRole' && isAccountOf(what, accountOf(metadata.name))
     return rightsOf(documents.find(isOwn)!.rules)
   }
   const { everywhere, within, inLabs, ofIdle } = await readGranted()

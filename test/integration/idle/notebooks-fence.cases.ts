@@ -1,7 +1,8 @@
 /** Writes of the account of notebooks: those that its policy admits, and those that one rule of it refuses. */
 import type { KubeObject } from '../../../src/base/domain.ts'
+import { idleLabel } from '../../../src/idle/notebooks/objects.ts'
 import { stamps } from '../../../src/kube/labels.ts'
-import { idleLabel, notebook, pathOf, statefulSet, type WorkloadKind } from '../../kit/idle/notebooks-site.ts'
+import { notebook, pathOf, statefulSet, type WorkloadKind } from '../../kit/idle/notebooks-site.ts'
 
 export interface Write {
   readonly title: string

@@ -1,12 +1,21 @@
 /** The component notebooks in an overlay: a real API server accepts it, and its parts fit together. */
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { stringify } from 'yaml'
+import { parse, parseAllDocuments, stringify } from 'yaml'
+import { makeCertificates, writeOverlay } from '../../../dev/in-cluster/overlay.ts'
+import { kustomize } from '../../../dev/kube/kustomize.ts'
+import { notebooksUser } from '../../../dev/redis/users.ts'
+import { makeUsers } from '../../../dev/stack/config.ts'
+import { configSchema } from '../../../src/config/schema.ts'
+import { configWarnings, crossProblems } from '../../../src/settings/checks.ts'
 import { AdminKube } from '../../kit/cluster/kube.ts'
 import { forms, type Manifest, mountedFiles, secretsOf, tryOut } from '../../kit/cluster/manifests.ts'
 import { buildOverlay, containerOf, findObject, mountsOf, policiesFor, textOf } from '../../kit/cluster/overlays.ts'
 import { testBed } from '../../kit/testbed.ts'
 
-const admin = new AdminKube(testBed().kubeconfig)
+const { kubectl, kubeconfig, stateDir } = testBed()
+const admin = new AdminKube(kubeconfig)
 afterAll(() => admin.close())
 
 const name = 'skylab-notebooks'
@@ -110,4 +119,60 @@ describe('the connections of the controller of notebooks', () => {
     const { selector, ports } = findObject(objects, 'Service', name).spec
     expect([selector, ports]).toEqual([own, [expect.objectContaining({ name: 'http', targetPort: 'http' })]])
   })
+})
+
+/** Blocks of docs/idle-notebooks.md in one language, without the indentation of their list. */
+function blocksOf(language: string): readonly string[] {
+  const page = readFileSync(new URL('../../../docs/idle-notebooks.md', import.meta.url), 'utf8')
+  return [...page.matchAll(new RegExp(`^( *)\`\`\`${language}\\n([\\s\\S]*?)^ *\`\`\`$`, 'gm'))].map(
+    ([, indent = '', text = '']) => text.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+  )
+}
+
+test('the commands and the overlays of docs/idle-notebooks.md fit together', async () => {
+  const commands = blocksOf('sh').join('\n')
+  const [, written] = /cat > notebooks\.yaml <<'END'\n([\s\S]+?)\nEND\n/.exec(commands)!
+  const parsed = configSchema.parse(parse(written!))
+  expect([crossProblems(parsed), configWarnings(parsed)]).toEqual([[], []])
+  // The user and the prefix are those of the line that the command adds.
+  const [, user, prefix] = /^user (\S+) .* ~\{(\S+)\}:\*/.exec(notebooksUser())!
+  expect([new URL(parsed.redis.url).username, parsed.redis.keyPrefix]).toEqual([user, prefix])
+  expect(commands).toContain('sed "s/PASSWORD/$notebooks/" k8s/components/notebooks/users.acl')
+  const [install, variables, mesh] = blocksOf('yaml').map(text => parse(text))
+  const patches = [...variables.patches, ...mesh.patches]
+  const objects = await buildOverlay({
+    components: ['notebooks'],
+    more: { configMapGenerator: install.configMapGenerator, patches },
+    files: { 'notebooks.yaml': written! },
+  })
+  await tryOut(textOf(objects))
+  const { env } = containerOf(objects, name)
+  expect(env.map((each: Manifest) => each.name)).toEqual(['ENABLE_CULLING', 'CULL_IDLE_TIME', 'IDLENESS_CHECK_PERIOD'])
+  expect(findObject(objects, 'ClusterRole', name).rules).toContainEqual(
+    expect.objectContaining({ resources: ['services'] }),
+  )
+})
+
+test('the overlay of the demo in the cluster is accepted with notebooks', async () => {
+  const folder = mkdtempSync(join(stateDir, 'in-cluster-'))
+  const reference = (image: string) => `127.0.0.1:5000/skylab/${image}@sha256:${'a'.repeat(64)}`
+  const authority = join(folder, 'authority')
+  writeFileSync(authority, 'PEM')
+  const overlay = await writeOverlay({
+    folder: join(folder, 'overlay'),
+    images: { controller: reference('controller'), redis: reference('redis'), coredns: reference('coredns') },
+    registry: { address: '10.244.0.1:5001', authority },
+    labs: { docker: { repository: 'some/lab' }, recommendedTag: 'recommended' },
+    users: makeUsers(3),
+    certificates: await makeCertificates(join(folder, 'pki')),
+    ...{ tenants: false, notebooks: true },
+  })
+  const objects: Manifest[] = parseAllDocuments(await kustomize(kubectl, overlay.folder)).map(each => each.toJS())
+  expect(await tryOut(textOf(objects))).toContain(`deployment.apps/${name} serverside-applied`)
+  expect(containerOf(objects, name).image).toBe(reference('controller'))
+  expect(mountsOf(objects, name)).toEqual(expect.arrayContaining(['/etc/skylab/redis-tls', '/etc/skylab/ca']))
+  const secret = objects.find(({ kind, metadata }) => kind === 'Secret' && metadata.name.startsWith('skylab-redis-'))
+  const [users, password] = ['users.acl', 'notebooks-password'].map(key => Buffer.from(secret.data[key], 'base64'))
+  expect(users!.toString()).toContain(`user ${name} reset on >${password} `)
+  expect(readFileSync(join(overlay.folder, 'notebooks.yaml'), 'utf8')).toContain(`rediss://${name}@skylab-redis:6379`)
 })

@@ -6,19 +6,18 @@ import type { Cluster } from '../../../dev/cluster/types.ts'
 import { notebooksAccount, notebooksManifests } from '../../../dev/kube/notebooks.ts'
 import type { Run } from '../../../dev/run/run.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
+import { notebookKind, setKind } from '../../../src/idle/notebooks/objects.ts'
 import { stamps } from '../../../src/kube/labels.ts'
 import { AdminKube, type KubeAnswer } from '../cluster/kube.ts'
-import { boxNamespace, startOwnBox } from '../cluster/own-box.ts'
+import { boxNamespace, type OwnBox, startOwnBox } from '../cluster/own-box.ts'
 import { eventually } from '../cluster/world.ts'
 import { notebookCrd } from './notebook-crd.ts'
 
 /** The namespace of people. */
 export const team = 'team'
-/** The label of a StatefulSet that may be stopped. */
-export const idleLabel = 'user.skylab/idle'
 export const account = `system:serviceaccount:${boxNamespace}:${notebooksAccount}`
 
-const groups = { Notebook: 'kubeflow.org/v1', StatefulSet: 'apps/v1' } as const
+const groups = { Notebook: notebookKind.apiVersion, StatefulSet: setKind.apiVersion } as const
 const plurals = { Notebook: 'notebooks', StatefulSet: 'statefulsets' } as const
 export type WorkloadKind = keyof typeof groups
 
@@ -55,8 +54,8 @@ export class NotebooksSite {
   }
 
   /** Starts the cluster; resolves when the policy is enforced. */
-  static start(objects: readonly KubeObject[] = []): Promise<NotebooksSite> {
-    return startOwnBox(async ({ run, cluster }) => {
+  static start(objects: readonly KubeObject[] = [], { audit = false } = {}): Promise<NotebooksSite> {
+    const prepare = async ({ run, cluster }: OwnBox) => {
       const site = new NotebooksSite(run, cluster)
       await cluster.apply(JSON.stringify(notebookCrd))
       await cluster.apply(await notebooksManifests())
@@ -68,12 +67,46 @@ export class NotebooksSite {
       for (const object of objects) await site.must('POST', pathOf(object.kind as WorkloadKind), object)
       await site.#enforced()
       return site
-    })
+    }
+    return startOwnBox(prepare, { audit })
+  }
+
+  /** The folder of its run. */
+  get stateDir(): string {
+    return this.#run.stateDir
+  }
+
+  get auditLog(): string | null {
+    return this.#cluster.auditLog
+  }
+
+  kubeconfigOfAccount(): Promise<string> {
+    return this.#cluster.tokenKubeconfig(boxNamespace, notebooksAccount)
   }
 
   /** Somebody with a token of the account. */
   async thief(): Promise<AdminKube> {
-    return new AdminKube(await this.#cluster.tokenKubeconfig(boxNamespace, notebooksAccount))
+    return new AdminKube(await this.kubeconfigOfAccount())
+  }
+
+  /** Makes a StatefulSet, and plays the kubelet of its first pod: the cluster has no node. */
+  async startSet(name: string, metadata: object, podIP: string): Promise<void> {
+    await this.must('POST', pathOf('StatefulSet'), statefulSet(name, metadata))
+    await this.runPod(name, podIP)
+  }
+
+  /** Resolves when the first pod of a StatefulSet is Ready, at this address. */
+  async runPod(set: string, podIP: string): Promise<void> {
+    const pod = `${set}-0`
+    const isPending = async () => {
+      const found = await this.kube.get('Pod', pod, team)
+      return found?.status?.phase === 'Pending' && !found.metadata.deletionTimestamp
+    }
+    await eventually(`the pod of ${set}`, isPending)
+    const startTime = new Date().toISOString()
+    const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: startTime }]
+    const status = { phase: 'Running', podIP, podIPs: [{ ip: podIP }], startTime, conditions }
+    await this.kube.patch('Pod', pod, team, { status }, 'status')
   }
 
   /** The account with all rights, as if somebody had granted too much. */
