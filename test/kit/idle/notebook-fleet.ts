@@ -3,9 +3,11 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
+import { notebooksAccount as account, notebooksObjects } from '../../../dev/kube/notebooks.ts'
 import type { Redis } from '../../../dev/redis/redis.ts'
 import type { ConfigInput } from '../../../dev/stack/config.ts'
 import { Replica } from '../../../dev/stack/replicas.ts'
+import type { KubeObject } from '../../../src/base/domain.ts'
 import { formatTokens } from '../../../src/identity/tokens.ts'
 import { folderVariable } from '../failpoints/arms.ts'
 import { FailpointArms } from '../failpoints/failpoint-arms.ts'
@@ -17,14 +19,11 @@ import { testBed } from '../testbed.ts'
 import { Kubeflow } from './kubeflow.ts'
 
 const group = 'rbac.authorization.k8s.io'
-const account = 'skylab-notebooks'
-
-/** All that the process needs. */
-const rules = [
-  { apiGroups: ['kubeflow.org'], resources: ['notebooks'], verbs: ['list', 'watch', 'patch'] },
-  { apiGroups: ['apps'], resources: ['statefulsets'], verbs: ['list', 'watch', 'patch'] },
-  { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
-]
+const admission = '/apis/admissionregistration.k8s.io/v1'
+const policyPaths: Readonly<Record<string, string>> = {
+  ValidatingAdmissionPolicy: `${admission}/validatingadmissionpolicies`,
+  ValidatingAdmissionPolicyBinding: `${admission}/validatingadmissionpolicybindings`,
+}
 
 export interface NotebookFleetOptions {
   readonly replicas?: number
@@ -115,7 +114,7 @@ export class NotebookFleet {
     await this.kubeflow.stop()
   }
 
-  /** @returns the kubeconfig of an account with these rights alone */
+  /** @returns the kubeconfig of an account with the rights of k8s/components/notebooks, under its policy */
   async #account(): Promise<string> {
     const { kube } = this.kubeflow
     const metadata = { name: this.name }
@@ -126,6 +125,9 @@ export class NotebookFleet {
       if (status !== 201) throw new Error(`${path}: ${status} ${body.message}`)
       return body
     }
+    const shipped = await notebooksObjects()
+    const { rules } = shipped.find(({ kind }) => kind === 'ClusterRole') as unknown as { rules: object[] }
+    await this.#bound(shipped)
     const own = `/api/v1/namespaces/${this.name}/serviceaccounts`
     await must(own, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: account } })
     await must(`/apis/${group}/v1/clusterroles`, { apiVersion: `${group}/v1`, kind: 'ClusterRole', metadata, rules })
@@ -138,5 +140,14 @@ export class NotebookFleet {
     const file = join(this.stateDir, 'account.kubeconfig')
     writeFileSync(file, JSON.stringify(kubeconfig), { mode: 0o600 })
     return file
+  }
+
+  /** The policy bounds accounts of this name in all namespaces, so it stays for other fleets. */
+  async #bound(shipped: readonly KubeObject[]): Promise<void> {
+    for (const object of shipped) {
+      const path = policyPaths[object.kind]
+      const { status } = path ? await this.kubeflow.kube.request('POST', path, object) : { status: 201 }
+      if (status !== 201 && status !== 409) throw new Error(`${object.kind}: ${status}`)
+    }
   }
 }
