@@ -32,6 +32,10 @@ const cold = { warmUpRequests: 0 }
 /** Long: tests that need a compare cause one by what they break. */
 const times = { compareIntervalSeconds: 3600, drainSeconds: 15 }
 
+/** Environment variable of a run: all fleets stop labs that nobody uses, after a day. */
+const idleVariable = 'SKYLAB_IDLE'
+const idleAfterADay: ConfigInput['idle'] = { enabled: true, rules: [{ name: 'all', idleTimeoutSeconds: 86_400 }] }
+
 /** Tests send requests faster than people, from few users. */
 const generous = {
   limits: { maxBodiesPerUser: 512 },
@@ -173,6 +177,7 @@ function configFor(name: string, options: FleetOptions, { redisUrl, kubeconfig }
   const overrides: ConfigInput = {
     logLevel: 'debug',
     installation,
+    ...(process.env[idleVariable] === '1' && { idle: idleAfterADay }),
     ...config,
     api: withTls(options, { ...cold, ...(options.defaultRates ? config.api : generously(config.api)) }),
     engine: { ...quick, ...config.engine },

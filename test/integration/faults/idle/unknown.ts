@@ -71,7 +71,8 @@ async function withstand(trial: Trial, lab: IdleLab, stops: Stops, { words, beha
   for (let asked = 0; asked < questions; asked++) {
     const before = checksOf(lab).length
     await makeDue(fleet, name)
-    await eventually(`a question to ${name}, which ${words}`, async () => checksOf(lab).length > before, endLimitMs)
+    const isOver = async () => checksOf(lab).length > before || (await stops.of(name)).length > 0
+    await eventually(`a question to ${name}, which ${words}`, isOver, endLimitMs)
     // A look at one that hangs takes its whole time.
     await pause(behaviour === 'hang' ? 2_200 : 300)
   }
