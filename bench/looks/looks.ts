@@ -1,6 +1,6 @@
 /**
  * The idle engine beside thousands of labs at rest, whose Jupyter servers are pretended. docs/bench.md explains the result.
- *   npm run bench -- looks [--labs 10000] [--replicas 3] [--minutes 5] [--period 60] [--rest 300] [--hung 1000]
+ *   npm run bench -- looks [--labs 10000] [--replicas 3] [--minutes 5] [--period 60] [--far 300] [--rest 150] [--hung 1000]
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +9,9 @@ import { waitUntil } from '../../dev/process/api-client.ts'
 import type { Progress } from '../../dev/process/progress.ts'
 import type { ConfigInput } from '../../dev/stack/config.ts'
 import type { Replica } from '../../dev/stack/replicas.ts'
+import { applyRights } from '../../dev/stack/stack.ts'
 import { systemClock } from '../../src/base/clock.ts'
+import { readConfig } from '../../src/settings/load.ts'
 import { settle, setupBench, withBenchStack } from '../measure/bench-stack.ts'
 import { machine, nodesFor } from '../measure/machine.ts'
 import { type Metrics, metricsOf } from '../measure/metrics.ts'
@@ -21,14 +23,22 @@ import { giveCredentials } from './credentials.ts'
 import type { FakesQuestion } from './fakes.ts'
 import { type PhaseFigures, phase } from './phase.ts'
 
-const defaults = { labs: 10_000, replicas: 3, minutes: 5, period: 60, rest: 300, hung: 1000, refused: 50, busy: 500 }
+const defaults = {
+  labs: 10_000,
+  replicas: 3,
+  minutes: 5,
+  period: 60,
+  far: 300,
+  rest: 150,
+  hung: 1000,
+  refused: 50,
+  busy: 500,
+}
 
 type Options = typeof defaults
 
 /** Loopback as a whole is this machine, so that no address must be added, and nothing needs root. */
 const podRange = '127.77.0.0/16'
-/** V8 gives pages back when it had nothing to do for 100 s. */
-const restSeconds = 150
 const limitMs = 900_000
 const pollMs = 5000
 
@@ -52,7 +62,7 @@ async function looks(context: Omit<Scene, 'fakes'>): Promise<object> {
   const fakes = bench.worker(new URL('fakes.ts', import.meta.url), 'fakes')
   await fakes.ask({ do: 'listen' } satisfies FakesQuestion)
   const scene = { ...context, fakes }
-  const fillSeconds = await progress.part(`${options.labs} labs`, () => fillLabs(bench))
+  const fillSeconds = await progress.part(`${options.labs} labs`, () => fillLabs(bench, { bare: true }))
   await settle(bench, signal)
   const off = await progress.part('without the idle engine', () => withoutIdle(scene))
   const far = await progress.part('far from their ends', () => farFromEnds(scene))
@@ -68,16 +78,16 @@ async function withoutIdle(scene: Scene): Promise<PhaseFigures> {
   await untilCompared(replicas, options.labs, signal)
   await giveCredentials(bench)
   await settle(bench, signal)
-  await systemClock.sleep(restSeconds * 1000, signal)
-  return ended(replicas, await measure(scene, replicas, 1, options.rest))
+  await systemClock.sleep(options.rest * 1000, signal)
+  return ended(replicas, await measure(scene, replicas, 1, options.far))
 }
 
 /** All are idle, and checked in each rest period. The first looks write annotations. */
 async function farFromEnds(scene: Scene): Promise<PhaseFigures> {
   const { options } = scene
-  const replicas = await startAll(scene, 'far', await configWith(scene, options.rest))
+  const replicas = await startAll(scene, 'far', await configWith(scene, options.far))
   await untilAllSeen(scene, replicas)
-  return ended(replicas, await measure(scene, replicas, options.minutes, options.rest))
+  return ended(replicas, await measure(scene, replicas, options.minutes, options.far))
 }
 
 /** Each is checked in each check period: without the rest period nothing else is. Then some hang. */
@@ -87,7 +97,7 @@ async function nearEnds(scene: Scene): Promise<{ near: PhaseFigures; hung: Phase
   const replicas = await startAll(scene, 'near', await configWith(scene, period))
   const near = await progress.part('near their ends', async () => {
     // Their next looks are up to a rest period away.
-    await systemClock.sleep(options.rest * 1000, signal)
+    await systemClock.sleep(options.far * 1000, signal)
     return measure(scene, replicas, options.minutes, period)
   })
   const share = (count: number) => Math.min(count, Math.floor((labs * count) / defaults.labs))
@@ -120,6 +130,7 @@ async function configWith({ bench: { stack, stateDir }, options }: Scene, rest: 
   }
   const file = join(stateDir, `skylab-${rest}.yaml`)
   await writeFile(file, stringify({ ...config, idle }, { version: '1.1' }), { mode: 0o600 })
+  await applyRights(stack.cluster, await readConfig(file))
   return file
 }
 

@@ -1,7 +1,8 @@
 /**
  * The minimum cost of making labs here: plain Node, one kept-alive agent, a bound on requests in flight and one watch.
  * It sends the objects that Skylab would send for the same users, rendered beforehand. It has no record, lease, deadline,
- * event or take-over. A process of its own. The bench `idle` makes Skylab's labs with it.
+ * event or take-over. A process of its own. The benches `idle` and `looks` make Skylab's labs
+ * with it.
  */
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
@@ -27,6 +28,8 @@ export type LoopQuestion =
       readonly users: readonly string[]
       /** The installation that the labs belong to; Skylab's are signed as by itself. */
       readonly of: 'loop' | 'skylab'
+      /** Whether labs are namespaces and pods alone, the parts that records are made of. */
+      readonly bare?: boolean
     }
   /** Makes the labs of some of the users. */
   | { readonly do: 'create'; readonly users: readonly string[] }
@@ -79,7 +82,8 @@ async function prepare(question: Extract<LoopQuestion, { do: 'prepare' }>): Prom
     const op = firstOp + index
     const namespace = withOwnership(plan.namespace, op, null)
     const signed = question.of === 'loop' ? namespace : trust.signed(namespace)
-    return { user: plan.username, namespace: signed, objects: plan.objects, op, namespaceUid: '', podUid: '' }
+    const objects = question.bare ? plan.objects.filter(({ kind }) => kind === 'Pod') : plan.objects
+    return { user: plan.username, namespace: signed, objects, op, namespaceUid: '', podUid: '' }
   })
   return 1 + labs[0]!.objects.length
 }

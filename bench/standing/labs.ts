@@ -18,12 +18,12 @@ export interface StandingContext {
   readonly signal: AbortSignal
 }
 
-/** Makes labs of Skylab's as the loop makes its own; resolves with the seconds. */
-export async function fillLabs({ worker, stack, users }: BenchStack): Promise<number> {
+/** Makes labs of Skylab's as the loop makes its own; resolves with the seconds. `bare`: namespaces and pods alone. */
+export async function fillLabs({ worker, stack, users }: BenchStack, { bare = false } = {}): Promise<number> {
   const loop = worker(new URL('../spawn/loop.ts', import.meta.url), 'loop')
   const ask = (question: LoopQuestion) => loop.ask<number>(question)
   const names = users.map(({ name }) => name)
-  await ask({ do: 'prepare', configFile: stack.configFile, users: names, of: 'skylab' })
+  await ask({ do: 'prepare', configFile: stack.configFile, users: names, of: 'skylab', bare })
   const seconds = await ask({ do: 'create', users: names })
   await loop.stop()
   return seconds

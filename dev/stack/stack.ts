@@ -83,10 +83,11 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     startCluster({ ...options, audit: options.audit ?? false }),
   ])
   const labsOnKwok = !cluster.realNode || options.realNode === 'never'
-  // The parts of the labs' configuration that rights depend on are known before the stack runs.
+  // The parts of the configuration that rights depend on are known before the stack runs.
   const { overrides } = options
   const rights = {
     ...(overrides?.installation !== undefined && { installation: overrides.installation }),
+    ...(overrides?.idle !== undefined && { idle: overrides.idle }),
     lab: stackConfig({ ...nowhere, labsOnKwok, overrides }).lab,
   }
   const [images, granted] = await Promise.all([
