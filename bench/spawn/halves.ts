@@ -1,6 +1,7 @@
 /** The halves of a pair: many labs made by Skylab, or by the bare loop, each on a new stack that is thrown away. */
 import { mkdirSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import type { ConfigInput } from '../../dev/stack/config.ts'
 import { applyRights } from '../../dev/stack/stack.ts'
 import { readConfig } from '../../src/settings/load.ts'
 import { type AuditedRequest, controllerRequests } from '../measure/audit.ts'
@@ -25,6 +26,8 @@ export interface HalfOptions extends BenchContext {
   readonly program?: string | undefined
   /** Whether the cluster has the wing of tenants too, without a tenant. */
   readonly tenants?: boolean
+  /** Whether the replicas run the idle engine. */
+  readonly idle?: boolean
   /** Rate of requests for labs. Default: all at once. */
   readonly perSecond?: number
   /** Whether all labs are removed afterwards, and this is measured. */
@@ -103,11 +106,18 @@ export function loopHalf(options: HalfOptions): Promise<LoopHalf> {
   })
 }
 
+/** Nothing is stopped meanwhile. A pod of KWOK has an address of loopback then, which refuses each look at once. */
+const withIdle = {
+  podRange: '127.77.0.0/16',
+  overrides: { idle: { enabled: true, rules: [{ name: 'all', idleTimeoutSeconds: 86_400 }] } } satisfies ConfigInput,
+}
+
 function withHalf<T>(options: HalfOptions, replicas: number, work: (bench: BenchStack) => Promise<T>): Promise<T> {
-  const { profile, labs, warmUp } = options
+  const { profile, labs, warmUp, idle } = options
   if (profile !== undefined) mkdirSync(profile, { recursive: true })
   const nodeArgs = profile === undefined ? [] : [profilerArg(profile)]
-  return withBenchStack({ ...options, users: labs + warmUp, replicas, nodeArgs }, work)
+  const more = idle ? withIdle : {}
+  return withBenchStack({ ...options, ...more, users: labs + warmUp, replicas, nodeArgs }, work)
 }
 
 function profilerArg(folder: string): string {

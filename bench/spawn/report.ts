@@ -18,13 +18,15 @@ export interface ReportOptions extends Omit<CpuOptions, 'skylab' | 'loop'> {
   readonly beside: readonly SkylabHalf[]
   /** Halves beside the wing of tenants, one in each pair, or none. */
   readonly withTenants: readonly SkylabHalf[]
+  /** Halves with the idle engine, one in each pair, or none. */
+  readonly idle: readonly SkylabHalf[]
   /** Halves with one replica. */
   readonly singles: readonly SkylabHalf[]
   readonly warmUp: number
 }
 
 /** Medians over the pairs unless a name says otherwise. */
-export function report({ pairs, beside, withTenants, singles, warmUp, ...options }: ReportOptions): object {
+export function report({ pairs, beside, withTenants, idle, singles, warmUp, ...options }: ReportOptions): object {
   const skylab = pairs.map(pair => pair.skylab)
   const loop = pairs.map(pair => pair.loop)
   const removed = pairs.find(pair => pair.skylab.removed)
@@ -36,6 +38,7 @@ export function report({ pairs, beside, withTenants, singles, warmUp, ...options
     ...(removed && { removal: removalFigures(removed, options.labs + warmUp) }),
     ...(beside.length > 0 && { beside: besideFigures(skylab, beside, loop, options) }),
     ...(withTenants.length > 0 && { with_tenants: wingFigures(skylab, withTenants, loop, options) }),
+    ...(idle.length > 0 && { with_idle: wingFigures(skylab, idle, loop, options) }),
     ...(singles.length > 0 && {
       one_replica: {
         ...skylabFigures(singles, loop, options.labs),
@@ -63,15 +66,15 @@ function besideFigures(
   }
 }
 
-/** What labs cost beside the wing of tenants, by what they cost without: medians of the pairs' own ratios. */
+/** What labs cost with something more, by what they cost without: medians of the pairs' own ratios. */
 function wingFigures(
   skylab: readonly SkylabHalf[],
-  withTenants: readonly SkylabHalf[],
+  others: readonly SkylabHalf[],
   loop: readonly LoopHalf[],
   options: Pick<CpuOptions, 'labs' | 'replicas'>,
 ): object {
   const ratios = (value: (half: SkylabHalf) => number) =>
-    withTenants.map((half, index) => value(half) / value(skylab[index]!))
+    others.map((half, index) => value(half) / value(skylab[index]!))
   const figure = (all: readonly number[]) => ({ ratio: round(median(all)), ratios: all.map(each => round(each)) })
   const used = ({ created }: SkylabHalf) => Object.values(created.usage).reduce((sum, seconds) => sum + seconds, 0)
   return {
@@ -79,8 +82,8 @@ function wingFigures(
     cpu: figure(ratios(used)),
     cpu_of_replicas: figure(ratios(({ created }) => created.usage.replicas!)),
     cpu_of_server: figure(ratios(({ created }) => created.usage['kube-apiserver']!)),
-    ...skylabFigures(withTenants, loop, options.labs),
-    cpu_ms_per_lab: cpuFigures({ ...options, skylab: withTenants, loop }),
+    ...skylabFigures(others, loop, options.labs),
+    cpu_ms_per_lab: cpuFigures({ ...options, skylab: others, loop }),
   }
 }
 

@@ -2,7 +2,7 @@
  * Many labs at once on nodes of KWOK: Skylab and a bare loop in turns, each on a new stack. docs/bench.md explains the
  * result.
  *   npm run bench -- spawn [--labs 100] [--pairs 5] [--replicas 3] [--singles 1] [--steady] [--warm-up 100] [--kwok N]
- *     [--beside PROGRAM] [--with-tenants] [--profile FOLDER]
+ *     [--beside PROGRAM] [--with-tenants] [--idle] [--profile FOLDER]
  */
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -30,6 +30,8 @@ interface Options {
   readonly beside: string | undefined
   /** Whether each pair has a half beside the wing of tenants. */
   readonly withTenants: boolean
+  /** Whether each pair has a half with the idle engine. */
+  readonly idle: boolean
   readonly profile: string | undefined
 }
 
@@ -38,7 +40,16 @@ export async function spawnBench(args: readonly string[], progress: Progress, si
   const { labs, pairs, replicas, warmUp, kwok } = options
   const tools = await setupBench(kwok, progress, signal)
   const before = machine()
-  const done = await halvesOf(options, { ...options, tools, progress, signal })
+  const done = await halvesOf(options, {
+    labs,
+    warmUp,
+    replicas,
+    kwok,
+    profile: options.profile,
+    tools,
+    progress,
+    signal,
+  })
   const { loop } = done.pairs[0]!
   return {
     bench: 'spawn',
@@ -65,15 +76,17 @@ function readOptions(args: readonly string[]): Options {
       steady: { type: 'boolean', default: false },
       beside: { type: 'string' },
       'with-tenants': { type: 'boolean', default: false },
+      idle: { type: 'boolean', default: false },
       profile: { type: 'string' },
     },
   })
   const [labs, pairs, warmUp] = [Number(values.labs), Number(values.pairs), Number(values['warm-up'])]
   const kwok = Number(values.kwok ?? nodesFor(labs + warmUp))
   const singles = Math.min(pairs, Number(values.singles))
-  const { steady, profile, 'with-tenants': withTenants } = values
+  const { steady, profile, idle, 'with-tenants': withTenants } = values
   const beside = values.beside && resolve(values.beside)
-  return { labs, pairs, replicas: Number(values.replicas), singles, warmUp, kwok, steady, beside, withTenants, profile }
+  const replicas = Number(values.replicas)
+  return { labs, pairs, replicas, singles, warmUp, kwok, steady, beside, withTenants, idle, profile }
 }
 
 interface Done {
@@ -82,6 +95,8 @@ interface Done {
   readonly beside: readonly SkylabHalf[]
   /** Halves beside the wing of tenants, one in each pair. */
   readonly withTenants: readonly SkylabHalf[]
+  /** Halves with the idle engine, one in each pair. */
+  readonly idle: readonly SkylabHalf[]
   readonly singles: readonly SkylabHalf[]
   /** One for each pace, or none. */
   readonly steady: readonly Steady[]
@@ -94,8 +109,8 @@ interface Steady {
 
 /** The last pair removes its labs too. */
 async function halvesOf(
-  { pairs, singles, steady, beside, withTenants, profile, labs }: Options,
-  common: Omit<HalfOptions, 'removes'>,
+  { pairs, singles, steady, beside, withTenants, idle, profile, labs }: Options,
+  common: Omit<HalfOptions, 'removes' | 'idle'>,
 ): Promise<Done> {
   const { progress } = common
   const half = <T>(make: (options: HalfOptions) => Promise<T>, name: string, changes: Partial<HalfOptions> = {}) => {
@@ -106,6 +121,7 @@ async function halvesOf(
     pairs: [] as Pair[],
     beside: [] as SkylabHalf[],
     withTenants: [] as SkylabHalf[],
+    idle: [] as SkylabHalf[],
     singles: [] as SkylabHalf[],
     steady: [] as Steady[],
   }
@@ -117,6 +133,7 @@ async function halvesOf(
     const other = beside && (await half(skylabHalf, `beside ${number}`, { program: beside }))
     if (other) done.beside.push(other)
     if (withTenants) done.withTenants.push(await half(skylabHalf, `with tenants ${number}`, { tenants: true }))
+    if (idle) done.idle.push(await half(skylabHalf, `with idle ${number}`, { idle: true }))
     const loop = await half(loopHalf, `loop ${number}`, { removes })
     const skylab = early ?? (await ours())
     done.pairs.push({ skylab, loop, first })
