@@ -40,6 +40,7 @@ const runs: readonly Run[] = [
   // Two processors make hardly more labs than the usual cap admits: half of it shows the cap's effect.
   { name: 'storm', full: '--labs 1000 --per-second 100', small: '--labs 50 --warm-up 20 --per-second 25' },
   { name: 'idle', full: '', small: '--labs 100 --minutes 0.5' },
+  { name: 'culler', full: '', small: '--timeout 30' },
   { name: 'looks', full: '', small: '--labs 100 --minutes 0.5 --period 6 --far 20 --rest 10' },
 ]
 

@@ -1,6 +1,7 @@
 /** All benches by name. */
 import type { Progress } from '../dev/process/progress.ts'
 import { churnBench } from './churn/churn.ts'
+import { cullerBench } from './culler/culler.ts'
 import { flameBench } from './flame/flame.ts'
 import { heirsBench } from './heirs/heirs.ts'
 import { hubBench } from './hub/hub.ts'
@@ -23,6 +24,7 @@ export const benches = {
   storm: stormBench,
   idle: idleBench,
   looks: looksBench,
+  culler: cullerBench,
   heirs: heirsBench,
   readers: readersBench,
   images: imagesBench,

@@ -5,6 +5,7 @@ it in a request for a lab.
 HUB_ADMIN_TOKEN     the token of a service that may start any server
 LAB_ENVIRONMENT     folder of the virtual environment with JupyterLab
 LAB_PYTHONPATH      folder with the packages of this Hub's version
+LAB_ACTIVITY_SECONDS  how often servers tell the Hub of activity; without it, as JupyterHub does
 """
 
 import json
@@ -34,6 +35,9 @@ c.Spawner.cmd = [f"{os.environ['LAB_ENVIRONMENT']}/bin/jupyterhub-singleuser"]
 c.Spawner.args = ["--allow-root"]
 c.Spawner.env_keep = ["PATH", "SKYLAB_BOX", "PYTHONDONTWRITEBYTECODE"]
 c.Spawner.environment = {"PYTHONPATH": os.environ["LAB_PYTHONPATH"]}
+if activity_seconds := os.environ.get("LAB_ACTIVITY_SECONDS"):
+    c.Spawner.environment["JUPYTERHUB_ACTIVITY_INTERVAL"] = activity_seconds
+    c.JupyterHub.last_activity_interval = int(activity_seconds)
 # The tokens of these users' servers have lost `access:servers`.
 c.Spawner.server_token_scopes = lambda spawner: ["users:activity!user"] if spawner.user.name.startswith("narrow") else []
 

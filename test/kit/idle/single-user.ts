@@ -30,6 +30,8 @@ export interface SingleUser {
 
 export interface LocalHub {
   readonly hub: Hub
+  /** A token with the scopes `admin:users` and `admin:servers`. */
+  readonly adminToken: string
   /** Starts the server of a user; resolves when it answers. A user `narrow…` has a token without `access:servers`. */
   server(username: string): Promise<SingleUser>
   /** The user as the Hub's REST API describes them. */
@@ -48,10 +50,13 @@ export interface LocalHubOptions {
   readonly stateDir: string
   /** Arguments for the Hub: they override its configuration file. */
   readonly args?: readonly string[]
+  /** How often servers tell the Hub of activity. Default: JupyterHub's, 5 minutes. */
+  readonly activitySeconds?: number
 }
 
 /** Starts a Hub on loopback. Its servers have JupyterHub's package of the same version. All end with the run. */
-export async function startLocalHub({ version, stateDir, args = [] }: LocalHubOptions): Promise<LocalHub> {
+export async function startLocalHub(options: LocalHubOptions): Promise<LocalHub> {
+  const { version, stateDir, args = [], activitySeconds } = options
   const progress = createProgress()
   await setup(['python'], progress)
   const environment = await hubEnvironment(version, progress)
@@ -62,11 +67,15 @@ export async function startLocalHub({ version, stateDir, args = [] }: LocalHubOp
   const hub = await startHub({
     ...{ stateDir, name, environment, config, args, names: null, address: '127.0.0.1' },
     ...{ package: '', controllerUrl: '', token: '' },
-    env: { HUB_ADMIN_TOKEN: token, LAB_ENVIRONMENT: lab, LAB_PYTHONPATH: packages! },
+    env: {
+      ...{ HUB_ADMIN_TOKEN: token, LAB_ENVIRONMENT: lab, LAB_PYTHONPATH: packages! },
+      ...(activitySeconds !== undefined && { LAB_ACTIVITY_SECONDS: String(activitySeconds) }),
+    },
   })
   const api = new HubApi(hub.hubUrl, token)
   return {
     hub,
+    adminToken: token,
     async server(username) {
       await api.start(username)
       return recordOf(join(stateDir, name, `${username}.json`), username)
