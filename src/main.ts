@@ -23,6 +23,7 @@ const usage = `usage: skylab serve --config FILE             answer requests unt
        skylab --help | --version
 
 In the environment: SKYLAB_PORT, SKYLAB_MONITORING_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY override the file.
+ENABLE_CULLING, CULL_IDLE_TIME, IDLENESS_CHECK_PERIOD add to it for notebooks.
 rights contacts no server; images and render contact only the registry. render masks secret values unless --secrets is given.
 heal contacts Redis and the Kubernetes API, and changes nothing without --apply.
 Exit codes: 0 success, 1 failed, 2 the command or a file is wrong.

@@ -52,21 +52,37 @@ export function makeNotebookReplica(settings: Settings, createTracing?: CreateTr
     onKept: (facts, untilMs) => engine.stampKeep(facts, untilMs),
   })
   addGauges(basics, { watches, kube, connection })
-  const stages: readonly Stage[] = [
+  const looking = [engine, scaler, ...enrolling]
+  const stages = stagesOf(basics, { kube, connection, bell, watches, feed, looking })
+  return { basics, kube, store, watches, service, stages }
+}
+
+interface StageParts {
+  readonly kube: ReturnType<typeof joinKube>['kube']
+  readonly connection: ReturnType<typeof connect>
+  readonly bell: Bell
+  readonly watches: ReturnType<typeof joinWatches>
+  readonly feed: Part
+  /** They need Redis, and complete watches. */
+  readonly looking: readonly Part[]
+}
+
+/** All parts, in the order in which they start and stop; they close in the reverse order. */
+function stagesOf({ tracing }: Basics, { kube, connection, bell, watches, feed, looking }: StageParts): Stage[] {
+  return [
     { when: 'first', parts: [{ start: () => connection.open(), close: () => connection.close() }] },
     {
       when: 'first',
       parts: [
         { start: () => watches.group.start(), close: () => watches.group.stop() },
         { close: () => kube.close() },
-        { close: () => basics.tracing.close() },
+        { close: () => tracing.close() },
       ],
     },
     { when: 'connected', parts: [{ start: () => void bell.listen(), close: () => bell.close() }] },
     { when: 'connected', parts: [feed] },
-    { when: 'permitted', parts: [engine, scaler, ...enrolling] },
+    { when: 'permitted', parts: looking },
   ]
-  return { basics, kube, store, watches, service, stages }
 }
 
 /** Their annotations say at each check what it found, so they have no rest. */
