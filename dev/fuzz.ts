@@ -4,9 +4,10 @@ import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { setupIdleScene } from './fuzz/idle.ts'
 import { setupLabs } from './fuzz/labs.ts'
 import { type FuzzOptions, parseFuzzOptions, usage } from './fuzz/options.ts'
-import type { Scene } from './fuzz/scene.ts'
+import type { Scene, SetupScene } from './fuzz/scene.ts'
 import { setupTenantScene } from './fuzz/tenants.ts'
 import { runCommand } from './process/program.ts'
 import { createProgress, type Progress } from './process/progress.ts'
@@ -30,7 +31,7 @@ async function fuzz(options: FuzzOptions, signal: AbortSignal): Promise<number> 
   await setup(['python'], progress, signal)
   const requirements = join(ours, 'requirements.txt')
   const program = await pythonProgram({ name: 'schemathesis', requirements, progress, signal })
-  const start = await (options.tenants ? setupTenantScene : setupLabs)(progress, signal)
+  const start = await sceneOf(options)(progress, signal)
   const run = await openRun(progress)
   try {
     const { stateDir } = run
@@ -48,6 +49,11 @@ async function fuzz(options: FuzzOptions, signal: AbortSignal): Promise<number> 
   } finally {
     await progress.part('take down', () => run.close())
   }
+}
+
+function sceneOf({ tenants, idle }: FuzzOptions): SetupScene {
+  if (tenants) return setupTenantScene
+  return idle ? setupIdleScene : setupLabs
 }
 
 interface MakingUp {
@@ -69,6 +75,7 @@ async function makeUp({ program, options, scene, stateDir, progress, signal }: M
     ...['run', scene.document, '--request-timeout', String(scene.timeoutSeconds)],
     ...['--checks', 'all', '--phases', 'examples,coverage,fuzzing,stateful', '--max-time', String(options.seconds)],
     ...['--report', 'json,ndjson', '--report-dir', kept, '--generation-database', 'none'],
+    ...(scene.paths === undefined ? [] : ['--include-path-regex', scene.paths]),
     ...(options.seed === undefined ? [] : ['--seed', String(options.seed)]),
   ]
   return progress.part(`generated requests for ${options.seconds} s`, async () => {

@@ -1,7 +1,7 @@
 """What Schemathesis cannot know of the API: tokens of users, and which odd answers are correct.
 
-SKYLAB_FUZZ_PEOPLE names a JSON file: {"users": {name: token}}. That of labs has "admin": token; that of tenants has
-"tenants": [name].
+SKYLAB_FUZZ_PEOPLE names a JSON file: {"users": {name: token}}. That of labs has "admin": token, and for the routes of
+activity "labs": {name: token}; that of tenants has "tenants": [name].
 """
 
 import hashlib
@@ -18,7 +18,8 @@ with open(os.environ["SKYLAB_FUZZ_PEOPLE"], encoding="utf-8") as file:
 USERS = PEOPLE["users"]
 NAMES = sorted(USERS)
 ADMIN = PEOPLE.get("admin")
-TOKENS = [*USERS.values(), *([ADMIN] if ADMIN else [])]
+LABS = PEOPLE.get("labs", {})
+TOKENS = [*USERS.values(), *LABS.values(), *([ADMIN] if ADMIN else [])]
 # Existing values of parameters in paths.
 EXISTING = {"username": NAMES, **({"name": PEOPLE["tenants"]} if "tenants" in PEOPLE else {})}
 EVENT_ID = re.compile(r"[0-9]{1,16}-[0-9]{1,9}")
@@ -74,7 +75,9 @@ class Tokens:
         token = data
         name = name_existing(case)
         name_an_image(case)
-        if "exec:notebook" in scopes_of(context.operation):
+        if case.path.startswith("/activity/lab/"):
+            token = LABS.get(name) or LABS[sorted(LABS)[draw(name, len(LABS))]]
+        elif "exec:notebook" in scopes_of(context.operation):
             token = USERS.get(name) or USERS[NAMES[draw(name, len(NAMES))]]
         case.headers["Authorization"] = f"Bearer {token}"
 

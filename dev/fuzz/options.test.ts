@@ -4,12 +4,20 @@ import { parseFuzzOptions } from './options.ts'
 
 describe('parseFuzzOptions', () => {
   it('has defaults when no option is given', () => {
-    expect(parseFuzzOptions([])).toEqual({ tenants: false, seconds: 60, seed: undefined, replicas: 3, users: 20 })
+    expect(parseFuzzOptions([])).toEqual({
+      ...{ tenants: false, idle: false },
+      ...{ seconds: 60, seed: undefined, replicas: 3, users: 20 },
+    })
   })
 
   it('takes the API of tenants, which has people of its own', () => {
     expect(parseFuzzOptions(['--tenants'])).toMatchObject({ tenants: true, users: 3 })
     expect(() => parseFuzzOptions(['--tenants', '--users', '9'])).toThrow('--users: tenants have three people')
+  })
+
+  it('takes the routes of activity, which are those of labs', () => {
+    expect(parseFuzzOptions(['--idle'])).toMatchObject({ idle: true, users: 20 })
+    expect(() => parseFuzzOptions(['--idle', '--tenants'])).toThrow('--idle: a process that serves tenants has no labs')
   })
 
   it('takes fractions of minutes, and a seed', () => {

@@ -5,6 +5,7 @@ import { UsageError } from '../process/program.ts'
 export const usage = `usage: npm run fuzz -- [OPTIONS]
 
   --tenants           the API of tenants, with three people, instead of that of labs
+  --idle              the routes of activity, with labs of half of the users
   --minutes N         how long requests are made up (default 1; parts of a minute may be given)
   --seed N            with this seed, as the line of an earlier run has it
   --replicas N        replicas of the controller, behind a balancer (default 3)
@@ -13,6 +14,7 @@ export const usage = `usage: npm run fuzz -- [OPTIONS]
 
 export interface FuzzOptions {
   readonly tenants: boolean
+  readonly idle: boolean
   readonly seconds: number
   readonly seed: number | undefined
   readonly replicas: number
@@ -21,12 +23,14 @@ export interface FuzzOptions {
 
 /** @throws {UsageError} */
 export function parseFuzzOptions(args: readonly string[]): FuzzOptions {
-  const { tenants, minutes, seed, replicas, users } = parse(args)
+  const { tenants, idle, minutes, seed, replicas, users } = parse(args)
   const seconds = Math.round(Number(minutes) * 60)
   if (!(seconds >= 1 && seconds <= 86_400)) throw new UsageError(`--minutes: must be more than 0, not ${minutes}`)
+  if (tenants && idle) throw new UsageError('--idle: a process that serves tenants has no labs')
   if (tenants && users !== undefined) throw new UsageError('--users: tenants have three people')
   return {
     tenants,
+    idle,
     seconds,
     seed: seed === undefined ? undefined : whole('seed', seed, 0),
     replicas: whole('replicas', replicas, 1),
@@ -38,6 +42,7 @@ function parse(args: readonly string[]) {
   const text = (value: string) => ({ type: 'string', default: value }) as const
   const options = {
     tenants: { type: 'boolean', default: false },
+    idle: { type: 'boolean', default: false },
     minutes: text('1'),
     seed: { type: 'string' },
     replicas: text('3'),

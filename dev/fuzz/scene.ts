@@ -6,6 +6,8 @@ import type { FuzzOptions } from './options.ts'
 export interface Scene {
   /** URL of the API's document. */
   readonly document: string
+  /** A pattern of the paths that are asked. Default: all. */
+  readonly paths?: string
   readonly replicas: readonly Replica[]
   readonly people: People
   /** Requests that take longer have failed, and event streams are read no longer. */
@@ -18,6 +20,8 @@ export interface People {
   readonly admin?: string
   /** Tokens by name. */
   readonly users: Readonly<Record<string, string>>
+  /** Tokens of labs, by their users, for routes that labs ask. */
+  readonly labs?: Readonly<Record<string, string>>
   /** Names of LNamespaces, if the API has them. */
   readonly tenants?: readonly string[]
 }
