@@ -142,6 +142,24 @@ test.concurrent('a lab is kept on request, and stopped after the end of that', a
   await gone(lab)
 })
 
+test.concurrent('a lab is kept by a request from before the first look at its new pod', async () => {
+  const former = await labs().make({ behaviour: { kernels: [{ state: 'busy', lastMs: Date.now() }] } })
+  await former.fake.untilAsked(2)
+  const { user, username } = former
+  expect((await fleet().admin.delete(username)).status).toBe(202)
+  expect((await user.follow()).outcome).toBe('complete')
+  const held = fleet().arm('idle.taken', 'hold', { user: `lab:${username}` })
+  const lab = await labs().make({ user })
+  await held.landed()
+  const keep = `${pathOf(lab)}/keep-alive`
+  const { body } = await activityOf(user).ask<{ until: string }>('POST', keep, { body: { seconds: 600 } })
+  held.release()
+  await outlives(lab, 3000)
+  expect(await find(user)).toMatchObject({ keepUntil: body.until })
+  expect((await activityOf(user).ask('DELETE', keep)).status).toBe(204)
+  await gone(lab)
+})
+
 test.concurrent('a lab that is busy is stopped at its maximum age, after a warning', async () => {
   const user = fleet().as('aged-1')
   const news = await activityOf(user).events('/v1/events')

@@ -149,7 +149,7 @@ describe('events', () => {
 
 test('a list has pages, each with the path of the next one', async () => {
   const { redis, keys } = fleet().world
-  // No lab but that of `rra` runs; names in the list are put there. Meanwhile no replica corrects it.
+  // Names that no lab has are put into the list. Meanwhile no replica corrects it.
   const names = Array.from({ length: 150 }, (_, index) => `page-${String(index).padStart(3, '0')}`)
   await redis.set(keys.musterLease, 'test', 'PX', 2900)
   await redis.zadd(keys.due('lab'), ...names.flatMap(name => [Date.now() * 1000 + 6e8, name]))
