@@ -137,7 +137,8 @@ async function oldLooks(trial: Trial): Promise<void> {
     await pause(3_000)
     await fleet.kill(fleet.indexOf(replica), 'SIGCONT')
     const asked = checksOf(lab).length
-    await eventually(`a check of ${lab.name}`, async () => checksOf(lab).length > asked)
+    const isOver = async () => checksOf(lab).length > asked || (await stops.of(lab.name)).length > 0
+    await eventually(`a check of ${lab.name}, or its stop`, isOver)
     if ((await stops.of(lab.name)).length > 0)
       trial.violation(`${lab.name} was busy, and its stop was sent on an old look`)
     else trial.landed()

@@ -44,6 +44,7 @@ async function outrun(lab: IdleLab, stops: Stops): Promise<Stop | undefined> {
   const score = await scoreOf(fleet, name)
   second.release()
   second.disarm()
+  if (stop?.result === 'requested') return stop
   await stops.next(name, Number.MAX_SAFE_INTEGER, async () => (await scoreOf(fleet, name)) !== score)
   lab.fake.behave(silent)
   return stop
