@@ -3,7 +3,7 @@ import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import { isWhole } from '../points.ts'
 import { calm, checksOf, type IdleLab, idleFleet, pause, rule, startFake, startLab, untilMustered } from './labs.ts'
 
-const [hungCount, wellCount] = isWhole ? [30, 70] : [8, 8]
+const [hungCount, wellCount] = isWhole ? [30, 70] : [12, 6]
 const atOnce = 25
 const periodMs = 1_000
 /** Beyond a period, as the design promises; at the onset all are in one lane for the time of a look. */
@@ -21,7 +21,7 @@ const longest = (labs: readonly IdleLab[], fromMs: number, untilMs: number): num
 
 async function manyHang(trial: Trial): Promise<void> {
   // Few places, so that the hung could take all of them.
-  const room = { room: 4, slowRoom: 2 }
+  const room = { room: isWhole ? 4 : 2, slowRoom: isWhole ? 2 : 1 }
   const users = hungCount + wellCount + 1
   const fleet = await trial.fleet(idleFleet([rule({ idleTimeoutSeconds: 3600 })], room, { users }))
   const [well, hung] = await Promise.all([startFake(trial), startFake(trial)])
