@@ -86,6 +86,8 @@ function wrong({ lab, usedMs, keptMs }: Reference, { atMs, podUid }: Stop): stri
 async function live(trial: Trial, first: IdleLab, stops: Stops, endsMs: number): Promise<IdleLab> {
   const reference: Reference = { lab: first, usedMs: Date.now(), keptMs: 0 }
   let judged = 0
+  // Everybody works for longer than the time-out first.
+  await pause(2 * timeoutMs)
   for (;;) {
     const isOver = performance.now() >= endsMs
     const { name, fleet, user, fake } = reference.lab
@@ -94,6 +96,7 @@ async function live(trial: Trial, first: IdleLab, stops: Stops, endsMs: number):
       judged += 1
       const why = wrong(reference, stop)
       if (why !== undefined) trial.violation(`${name} was stopped, and ${why}`)
+      trial.injected()
       trial.landed()
       if ((await user.follow()).outcome !== 'complete') trial.violation(`the stop of ${name} failed`)
       fake.behave(busy())
@@ -114,7 +117,6 @@ async function stayAway(trial: Trial, reference: Reference, stops: Stops, judged
   // One that did not answer is looked at less often.
   if (lab.fake.asked.at(-1)?.behaviour !== undefined && 'status' in Object(lab.fake.asked.at(-1)!.behaviour)) return
   lab.fake.behave(silent)
-  trial.injected()
   const fromMs = Math.max(Date.now(), keptMs)
   const isStopped = async () => (await stops.of(name)).filter(({ result }) => result === 'requested').length > judged
   await mustered(fleet, lab)
