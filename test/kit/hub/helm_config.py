@@ -55,8 +55,8 @@ if get_config("singleuser.cmd", ...) is not ...:
 c.JupyterHub.services = []
 c.JupyterHub.load_roles = []
 if get_config("cull.enabled", False):
-    limits = [f"--{key}={get_config(f'cull.{value}')}" for key, value in [("timeout", "timeout"), ("cull-every", "every")]]
-    command = ["python3", "-m", "jupyterhub_idle_culler", *limits]
+    times = [f"--timeout={get_config('cull.timeout')}", f"--cull-every={get_config('cull.every')}"]
+    command = ["python3", "-m", "jupyterhub_idle_culler", *times]
     c.JupyterHub.services.append({"name": "jupyterhub-idle-culler", "command": command})
     scopes = ["list:users", "read:users:activity", "read:servers", "delete:servers"]
     role = {"name": "jupyterhub-idle-culler", "scopes": scopes, "services": ["jupyterhub-idle-culler"]}
