@@ -58,7 +58,7 @@ RedisLoses ==
      /\ left' = [left EXCEPT !.losses = @ - 1, !.backups = IF last THEN 0 ELSE @]
      /\ outer' = [identity |-> outer.identity + 1, time |-> Max({outer.time, ghost.granted}),
                   backup |-> IF last THEN EmptyRedis ELSE outer.backup, label |-> outer.label,
-                  looks |-> outer.looks]
+                  looks |-> outer.looks, tick |-> outer.tick, gate |-> outer.gate]
   /\ UNCHANGED <<cluster, wire, run, cmp, word, ghost>>
 
 Fault ==
@@ -69,13 +69,14 @@ Fault ==
 Init ==
   /\ redis = [EmptyRedis EXCEPT !.generation = 1]
   /\ outer = [identity |-> 1, time |-> 0, backup |-> EmptyRedis, label |-> 0,
-              looks |-> [r \in Replicas |-> None]]
+              looks |-> [r \in Replicas |-> None], tick |-> Timeout, gate |-> QuietGate]
   /\ ns = None /\ env = None /\ pod = None /\ wire = {}
   /\ run = [r \in Replicas |-> None] /\ cmp = [r \in Replicas |-> None]
   /\ word = "none"
   /\ left = [accepts |-> Accepts, crashes |-> Crashes, pauses |-> Pauses, lostReplies |-> LostReplies,
              losses |-> Losses, backups |-> Losses, clockSteps |-> ClockSteps, podEnds |-> PodEnds,
-             deadlines |-> Deadlines, refusals |-> Refusals, labels |-> Labels, touches |-> Touches, looks |-> Looks]
+             deadlines |-> Deadlines, refusals |-> Refusals, labels |-> Labels, touches |-> Touches, looks |-> Looks,
+             uses |-> Uses, ticks |-> Ticks]
   /\ ghost = [granted |-> 0, twice |-> FALSE, intent |-> 0, intruded |-> FALSE,
               promised |-> None, ended |-> {}, consulted |-> FALSE, kept |-> 0, cut |-> FALSE]
 
@@ -84,6 +85,7 @@ Next ==
   \/ \E r \in Replicas : OwnerStep(r) \/ CompareStep(r)
   \/ ClusterStep \/ Judge \/ JudgeByCache \/ RemoveDebris
   \/ Touch \/ \E r \in Replicas : LookAt(r) \/ Cull(r)
+  \/ Use \/ Collect \/ FlushLands \/ Tick
   \/ Fault
 Spec == Init /\ [][Next]_vars
 Symmetry == Permutations(Replicas)

@@ -15,7 +15,8 @@ CONSTANTS
 
 VARIABLES
   redis,         \* the data of this user and of the installation in Redis
-  outer,         \* Redis' process, its clock, an older copy of its data; the op that a stranger wrote; looks at idle labs
+  outer,         \* Redis' process, its clock, an older copy of its data; the op that a stranger wrote; looks at idle labs;
+                 \* the gateway and its time
   ns, env, pod,  \* the namespace, and in it an object and the pod
   wire,          \* requests to the API server that may still be applied
   run,           \* for each replica, the operation that it owns
@@ -48,8 +49,9 @@ Compared == redis.generation = outer.identity
 Newer == ns # None /\ ns.op > KnownOp
 
 \* `found`: the last op when the data were compared; records up to it may be old. `touched`: signs of activity so far.
+\* `used`: the time of the latest one. `told`: the time up to which the gateway has told what it saw.
 EmptyRedis == [rec |-> None, tombstone |-> 0, last |-> 0, lease |-> None, generation |-> 0, found |-> 0, mark |-> None,
-               touched |-> 0]
+               touched |-> 0, used |-> 0, told |-> 0]
 NewRecord(op, status, step, nsUid, podUid) ==
   [op |-> op, status |-> status, token |-> None, step |-> step, ns |-> nsUid, pod |-> podUid, remains |-> FALSE]
 

@@ -65,6 +65,13 @@ describe('crossProblems of idle', () => {
   })
 })
 
+it('crossProblems has a problem when traffic of apps could be told too late', () => {
+  const ofApps = (idleTimeoutSeconds: number, kinds = ['app']) =>
+    problemsOf({ rules: [rule('a', { match: { kinds }, idleTimeoutSeconds, warnSeconds: 0 })] })
+  expect(ofApps(59)).toEqual(['idle.rules.0.idleTimeoutSeconds: is less than 60, so traffic could be told too late'])
+  expect([...ofApps(60), ...ofApps(1, ['lab'])]).toEqual([])
+})
+
 describe('crossProblems of rules that go by what pods use', () => {
   const byCpu = (more: object = {}) => rule('a', { sources: ['kernels', 'cpu'], cpu: { millicores: 100 }, ...more })
 

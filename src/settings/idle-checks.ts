@@ -23,6 +23,7 @@ export function idleProblems({ idle, run }: Pick<Config, 'idle' | 'run'>): strin
       ...nameProblems(rules, index),
       ...timeProblems(rule, `idle.rules.${index}`),
       ...sourceProblems(rule, `idle.rules.${index}`, owned),
+      ...trafficProblems(rule, `idle.rules.${index}`),
       ...cpuProblems(rule, `idle.rules.${index}`, cpuPeriodSeconds),
     ]),
   ]
@@ -53,6 +54,15 @@ function sourceProblems({ match, sources, idleTimeoutSeconds }: IdleRule, key: s
 }
 
 const mayBe = ({ kinds }: IdleRule['match'], kind: WorkloadKind): boolean => kinds === undefined || kinds.includes(kind)
+
+/** By the last flush of a gateway, and the silence after which it asks first, a use can be untold for 47 s. */
+const shortestOfTraffic = 60
+
+function trafficProblems({ match: { kinds }, sources, idleTimeoutSeconds }: IdleRule, key: string): string[] {
+  const isApart = !kinds?.includes('app') || !sources.includes('traffic') || idleTimeoutSeconds === undefined
+  if (isApart || idleTimeoutSeconds >= shortestOfTraffic) return []
+  return [`${key}.idleTimeoutSeconds: is less than ${shortestOfTraffic}, so traffic could be told too late`]
+}
 
 /** What was measured counts for three periods: who was busy between two lists must be seen before the time is over. */
 function cpuProblems(
