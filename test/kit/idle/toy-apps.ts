@@ -17,9 +17,11 @@ export class ToyApps implements WorkloadOwner {
   readonly kind = 'app'
   readonly stampPolicy = 'off'
   readonly unreported = [] as const
+  readonly labelSelector = 'made-by=toy'
   readonly #idle: Idle
   readonly #apps = new Map<string, App>()
   readonly #events = new EventEmitter()
+  readonly #startedMs = Date.now() - 60_000
   /** Called when the stop was requested, before the intent is written. */
   onRequested: (id: string) => Promise<void> | void = () => {}
 
@@ -51,7 +53,12 @@ export class ToyApps implements WorkloadOwner {
   facts(id: string): WorkloadFacts | undefined {
     const app = this.#apps.get(id)
     if (!app || app.stop) return undefined
-    return { kind: this.kind, id, podUid: app.podUid, mayBeAsked: true, startedMs: undefined, stamps: {} }
+    return { kind: this.kind, id, podUid: app.podUid, mayBeAsked: true, startedMs: this.#startedMs, stamps: {} }
+  }
+
+  /** The app whose pod this is: each has one of its own name, in one namespace. */
+  ofPod(namespace: string, name: string): WorkloadFacts | undefined {
+    return namespace === 'apps' ? this.facts(name) : undefined
   }
 
   silenceMs(): number {
