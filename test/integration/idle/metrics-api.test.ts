@@ -67,7 +67,7 @@ function startLists(apps: ToyApps, results: string[] = []): void {
 async function startApps(...ids: string[]): Promise<ToyApps> {
   const { activity, due } = idle()
   const apps = new ToyApps(idle())
-  const metrics = createIdleMetrics(new Registry(), { kinds: [], census: async () => ({}) })
+  const metrics = createIdleMetrics(new Registry(), { kinds: [], census: async () => undefined })
   const engine = new IdleEngine({
     ...{ idle: config, owners: [apps], due, activity, metrics },
     ...{ clock: systemClock, log: silentLog, failpoint: () => {} },
