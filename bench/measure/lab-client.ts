@@ -27,7 +27,10 @@ export interface End {
 }
 
 const prefix = '/nublado/spawner/v1'
-const body = JSON.stringify({ options: { image_type: 'recommended', size: 'small' }, env: {} })
+/** As a Hub sends it: the idle engine asks labs with this token. Without one it reads their Secrets. */
+export const labEnv: Readonly<Record<string, string>> = { JUPYTERHUB_API_TOKEN: 'token-of-the-bench' }
+
+const body = JSON.stringify({ options: { image_type: 'recommended', size: 'small' }, env: labEnv })
 const accepted: readonly number[] = [202, 303]
 const reconnectMs = 500
 

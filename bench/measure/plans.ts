@@ -8,6 +8,7 @@ import { chooseLab } from '../../src/labs/choose.ts'
 import { renderLab } from '../../src/labs/render.ts'
 import { noSources } from '../../src/labs/sources.ts'
 import type { Settings } from '../../src/settings/load.ts'
+import { labEnv } from './lab-client.ts'
 
 const options = { image_type: 'recommended', size: 'small' }
 
@@ -26,7 +27,7 @@ export async function plansOf(
   return users.map(user => {
     const identity = identities.get(user)!
     const choice = chooseLab(config.lab, identity, options)
-    return renderLab({ config, identity, request: { options, env: {} }, choice, image, sources: noSources }).plan
+    return renderLab({ config, identity, request: { options, env: labEnv }, choice, image, sources: noSources }).plan
   })
 }
 
