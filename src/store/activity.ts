@@ -124,6 +124,15 @@ export class ActivityStore {
   }
 
   /**
+   * Takes such a request back, since it cannot be carried out: it counts for the fuse no longer.
+   * @throws {RetryLater} when Redis does not answer
+   */
+  async withdrawStop({ kind, id, score }: Pick<StopRequest, 'kind' | 'id' | 'score'>): Promise<void> {
+    const keys = [this.#keys.activity(kind, id), this.#keys.activityStops(kind)]
+    await this.#connection.run('withdraw-stop', keys, [id, score])
+  }
+
+  /**
    * Nobody counts as idle for longer than since now.
    * @throws {RetryLater} when Redis does not answer
    */

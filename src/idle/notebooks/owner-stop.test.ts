@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { RetryLater } from '../../base/errors.ts'
 import { KubeError } from '../../kube/client.ts'
 import { stamps } from '../../kube/labels.ts'
 import type { StopRefusal, StopRequest } from '../../store/idle.ts'
@@ -55,6 +56,34 @@ describe('NotebookOwner.stop', () => {
   it('has changed when the notebook is gone, and fails when a policy refuses', async () => {
     expect(await (await world({ patch: () => null }).known()).stop(request, signal)).toBe('changed')
     await expect((await world({ patch: fails(422) }).known()).stop(request, signal)).rejects.toThrow(KubeError)
+  })
+
+  it.each([409, 403, 422])('gives the place of the fuse back when the API server answers %i', async status => {
+    const { known, withdrawn } = world({ patch: fails(status) })
+    await (await known()).stop(request, signal).catch(() => {})
+    expect(withdrawn).toEqual([id])
+  })
+
+  it('gives the place of the fuse back when the notebook is gone, and keeps it when nobody knows what was written', async () => {
+    const gone = world({ patch: () => null })
+    await (await gone.known()).stop(request, signal)
+    expect(gone.withdrawn).toEqual([id])
+    const away = () => {
+      throw new RetryLater('no answer')
+    }
+    for (const patch of [() => notebook(), fails(500), away]) {
+      const { known, withdrawn } = world({ patch })
+      await (await known()).stop(request, signal).catch(() => {})
+      expect(withdrawn).toEqual([])
+    }
+  })
+
+  it('gives no place back when the conflict is with its own change', async () => {
+    const { known, watches, withdrawn } = world({ patch: fails(409) })
+    const before = await known()
+    watches.notebooks.show(notebook({ resourceVersion: '2' }, { [stamps.stopped]: 'x' }))
+    await before.stop(request, signal)
+    expect(withdrawn).toEqual([])
   })
 })
 

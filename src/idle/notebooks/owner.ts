@@ -16,7 +16,7 @@ export interface NotebookOwnerOptions {
   readonly kind: NotebookWorkloadKind
   readonly stampPolicy: StampPolicy
   readonly sight: NotebookSight
-  readonly store: Pick<ActivityStore, 'read' | 'requestStop'>
+  readonly store: Pick<ActivityStore, 'read' | 'requestStop' | 'withdrawStop'>
   readonly kube: Pick<KubeClient, 'patch'>
   /** Whether an address may be that of a Service. */
   readonly isInCluster: (ip: string) => boolean
@@ -113,16 +113,33 @@ export class NotebookOwner implements WorkloadOwner {
       [stamps.stopped]: stampOf(request.expectedMs),
       ...(this.stampPolicy !== 'off' && withoutActivity(owner.stamps)),
     }
-    try {
-      const { resourceVersion } = owner
-      if (!(await this.#patch(owner, annotations, { signal, resourceVersion }))) return 'changed'
-    } catch (error) {
-      if (!isConflict(error)) throw error
-      // After a lost reply this is our own change.
-      return this.#isStopped(owner, request.id) ? 'requested' : 'changed'
-    }
+    const result = await this.#carryOut(owner, request, annotations, signal)
+    if (result !== 'written') return result
     onStopped(owner, request.expectedMs)
     return 'requested'
+  }
+
+  /** What was not written counts for the fuse no longer: one object that refuses all writes must not hold those of others. */
+  async #carryOut(
+    owner: OwnerFacts,
+    request: StopRequest,
+    annotations: StampPatch,
+    signal: AbortSignal,
+  ): Promise<'written' | 'requested' | 'changed'> {
+    const { resourceVersion } = owner
+    let refusal: unknown
+    try {
+      if (await this.#patch(owner, annotations, { signal, resourceVersion })) return 'written'
+    } catch (error) {
+      // Of any other error nobody knows whether it was written.
+      if (!isRefused(error)) throw error
+      // After a lost reply this is our own change.
+      if (isConflict(error) && this.#isStopped(owner, request.id)) return 'requested'
+      refusal = error
+    }
+    await this.#options.store.withdrawStop(request)
+    if (refusal !== undefined && !isConflict(refusal)) throw refusal
+    return 'changed'
   }
 
   #isStopped({ uid }: OwnerFacts, id: string): boolean {
@@ -160,6 +177,8 @@ export class NotebookOwner implements WorkloadOwner {
 }
 
 const isConflict = (error: unknown): boolean => error instanceof KubeError && error.status === 409
+
+const isRefused = (error: unknown): boolean => error instanceof KubeError && error.status >= 400 && error.status < 500
 
 /** What rules match by: what runs, not what is declared. */
 function traitsOf(running: Running): Traits {

@@ -266,6 +266,18 @@ describe('requestStop', () => {
     expect((await idle().activity.find('app', ['a']))[0]).toMatchObject({ stopped: undefined, stoppingMs: 0 })
   })
 
+  test('takes no place of the fuse any more when it is withdrawn, and tells nobody that it stops', async () => {
+    const ask = await idleApp()
+    expect(await idle().activity.requestStop(ask)).toBe('requested')
+    await idle().activity.withdrawStop({ ...ask, score: 'former' })
+    expect(await idle().store.redis.zcard(idle().store.keys.activityStops('app'))).toBe(1)
+    expect(await touch()).toBe('stopping')
+    for (let i = 0; i < 2; i++) await idle().activity.withdrawStop(ask)
+    expect(await idle().store.redis.zcard(idle().store.keys.activityStops('app'))).toBe(0)
+    expect(await touch()).toBe('kept')
+    expect((await idle().activity.find('app', ['a']))[0]).toMatchObject({ stopped: undefined, stoppingMs: 0 })
+  })
+
   test('is held by the fuse of its kind', async () => {
     const ask = await idleApp()
     const { redis, keys } = idle().store

@@ -22,10 +22,15 @@ export function ownerWorld({ kind = 'notebook', answer = 'requested', patch, sta
   const watches = filledWatches()
   const calls: unknown[] = []
   const stopped: unknown[] = []
+  const withdrawn: string[] = []
   const read = { activity: undefined, floorMs: 0, nowMs: 1, touches: 0, trafficIsUntold: false }
   const owner = new NotebookOwner({
     ...{ kind, stampPolicy, sight: new NotebookSight(watches) },
-    store: { read: async () => read, requestStop: async () => answer },
+    store: {
+      read: async () => read,
+      requestStop: async () => answer,
+      withdrawStop: async ({ id: of }) => void withdrawn.push(of),
+    },
     kube: {
       patch: async ({ kind: of, name, uid }, { metadata }, { resourceVersion } = {}) => {
         calls.push([of, name, uid, resourceVersion, metadata?.annotations])
@@ -40,5 +45,5 @@ export function ownerWorld({ kind = 'notebook', answer = 'requested', patch, sta
   watches.statefulSets.show(kind === 'notebook' ? setOf() : labelledSet({ annotations: both }))
   watches.pods.show(podOf())
   const known = async () => (await owner.read(owner.facts(id) as WorkloadFacts))!
-  return { watches, owner, calls, stopped, known }
+  return { watches, owner, calls, stopped, withdrawn, known }
 }
