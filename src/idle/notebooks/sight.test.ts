@@ -1,6 +1,6 @@
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { NotebookSight } from './sight.ts'
-import { filledWatches, labelledSet, notebook, podOf, setOf } from './testing/objects.ts'
+import { filledWatches, labelledSet, notebook, ownedBy, podOf, setOf } from './testing/objects.ts'
 
 function world() {
   const watches = filledWatches()
@@ -32,6 +32,38 @@ it('NotebookSight tells of a set that loses its label, and of one that changes h
   told.splice(0)
   watches.statefulSets.show(labelledSet({ resourceVersion: '3' }), setOf({ resourceVersion: '4' }))
   expect(told).toEqual(['statefulset team/blue', 'statefulset team/blue', 'notebook team/blue'])
+})
+
+const ofNotebook = (uid: string) => ownedBy({ apiVersion: 'kubeflow.org/v1', kind: 'Notebook' }, 'blue', uid)
+
+it('NotebookSight finds the set of a notebook by its UID, whatever the name, and follows its change of hands', () => {
+  const { watches, sight } = world()
+  const setName = () => sight.get('notebook', 'team/blue')?.set?.name
+  watches.notebooks.show(notebook())
+  watches.statefulSets.show(setOf({ namespace: 'other', name: 'blue', uid: 'forged' }))
+  expect(setName()).toBeUndefined()
+  watches.statefulSets.show(setOf({ name: 'nb-x7' }), setOf({ name: 'nb-x8', ownerReferences: ofNotebook('x') }))
+  expect(setName()).toBe('nb-x7')
+  watches.statefulSets.show(setOf({ uid: 'later' }))
+  expect(setName()).toBe('blue')
+  watches.statefulSets.drop(setOf({ uid: 'later', resourceVersion: '2', ownerReferences: [] }))
+  expect(setName()).toBe('nb-x7')
+  watches.statefulSets.show(setOf({ name: 'nb-x7', resourceVersion: '2', ownerReferences: ofNotebook('x') }))
+  expect(setName()).toBeUndefined()
+  watches.statefulSets.show(setOf({ name: 'nb-x7', resourceVersion: '3', ownerReferences: ofNotebook('') }))
+  watches.notebooks.show(notebook({ resourceVersion: '2', uid: '' }))
+  expect(setName()).toBeUndefined()
+})
+
+it('NotebookSight looks at no set but that of a notebook, however many there are', () => {
+  const { watches, sight } = world()
+  for (let n = 0; n < 100; n++)
+    watches.statefulSets.show(setOf({ name: `s${n}`, ownerReferences: ofNotebook(`x${n}`) }))
+  watches.notebooks.show(notebook())
+  const get = vi.spyOn(watches.statefulSets, 'get')
+  const values = vi.spyOn(watches.statefulSets.cache, 'valuesOf')
+  expect(sight.get('notebook', 'team/blue')).toMatchObject({ set: undefined })
+  expect(get.mock.calls.length + values.mock.calls.length).toBe(0)
 })
 
 it('NotebookSight is silent about sets and pods of others', () => {

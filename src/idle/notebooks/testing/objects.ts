@@ -70,7 +70,6 @@ class Filled<T> extends Picture<T> implements Shown<T> {
 
   get = (key: string) => this.cache.get(key)?.value
   values = () => this.cache.values()
-  byNamespace = (namespace: string) => this.cache.valuesOf(namespace)
   lastWordAgeMs = () => this.silence
 
   show(...objects: readonly KubeObject[]): void {
