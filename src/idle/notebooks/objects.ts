@@ -72,15 +72,21 @@ export interface ServiceFacts {
   readonly port: number
 }
 
-/** Longer than any time, so that one that is cut is none. */
+/** Longer than any time. */
 const longestStamp = 64
+/** In place of a longer one: a part of a text keeps all of it in memory. */
+const tooLong = 'too long'
+/** Of a name, a UID and an image. The API server bounds names and UIDs of objects, and not those that they refer to. */
+const longestReference = 253
+const longestImage = 1024
 const mostContainers = 16
 
 export function projectNotebook(object: KubeObject): OwnerFacts {
   const { name, namespace, uid, resourceVersion, deletionTimestamp, annotations } = object.metadata
   const of = (key: string) => {
     const value = annotations?.[key]
-    return typeof value === 'string' ? value.slice(0, longestStamp) : undefined
+    if (typeof value !== 'string') return undefined
+    return value.length > longestStamp ? tooLong : value
   }
   return {
     ...{ name, namespace: asText(namespace), uid: asText(uid), resourceVersion: asText(resourceVersion) },
@@ -155,9 +161,17 @@ export const setNameOf = (pod: string): string | undefined =>
   pod.endsWith(podNameOf('')) ? pod.slice(0, -podNameOf('').length) : undefined
 
 function placeOf({ name, image, ports }: JsonObject): ContainerPlace {
-  return { name: asText(name), image: asText(image), port: asNumber(asObjects(ports)[0]?.containerPort) }
+  return { name: asText(name), image: bounded(image, longestImage), port: asNumber(asObjects(ports)[0]?.containerPort) }
+}
+
+/** '' for a longer one. */
+function bounded(value: unknown, longest: number): string {
+  const text = asText(value)
+  return text.length > longest ? '' : text
 }
 
 function controllerOf({ metadata }: KubeObject): JsonObject | undefined {
-  return asObjects(metadata.ownerReferences).find(({ controller }) => controller === true)
+  const controller = asObjects(metadata.ownerReferences).find(each => each.controller === true)
+  const { name, uid } = controller ?? {}
+  return controller && { ...controller, name: bounded(name, longestReference), uid: bounded(uid, longestReference) }
 }

@@ -1,4 +1,5 @@
 import { expect, it, vi } from 'vitest'
+import { notebookKind, setKind } from './objects.ts'
 import { NotebookSight } from './sight.ts'
 import { filledWatches, labelledSet, notebook, ownedBy, podOf, setOf } from './testing/objects.ts'
 
@@ -78,6 +79,13 @@ it('NotebookSight keeps a bounded part of what people write', () => {
   const { watches } = world()
   watches.notebooks.show(notebook({}, { 'kubeflow-resource-stopped': 'x'.repeat(100_000) }))
   watches.pods.show(podOf({}, { containers: Array.from({ length: 500 }, (_, at) => ({ name: `c${at}` })) }))
-  expect(watches.notebooks.get('team/blue')!.stamps.stopped).toHaveLength(64)
+  // No part of it either: that would keep the whole in memory.
+  expect(watches.notebooks.get('team/blue')!.stamps.stopped).toBe('too long')
   expect(watches.pods.get('team/blue-0')!.containers).toHaveLength(16)
+  const long = 'x'.repeat(100_000)
+  const ofLong = { resourceVersion: '2', ownerReferences: ownedBy(setKind, long, long) }
+  watches.pods.show(podOf(ofLong, { containers: [{ name: 'blue', image: long }] }))
+  expect(watches.pods.get('team/blue-0')).toMatchObject({ setUid: '', containers: [{ name: 'blue', image: '' }] })
+  watches.statefulSets.show(setOf({ ownerReferences: ownedBy({ ...notebookKind }, long, long) }))
+  expect(watches.statefulSets.get('team/blue')!.notebook).toEqual({ name: '', uid: '' })
 })
