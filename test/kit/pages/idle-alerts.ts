@@ -31,6 +31,10 @@ const stories: readonly Story[] = [
     ...{ alert: 'SkylabIdleUnknown', at: 30, raised: true },
     series: { ...lanes('0x60', '30x60'), ...lanes('900x60', '0x60', 'notebook') },
   },
+  {
+    ...{ alert: 'SkylabIdleUnknown', at: 30, raised: true },
+    series: { ...lanes('900x60', '0x60'), ...lanes('20x60', '10x60', 'notebook') },
+  },
   // A network that was away for a few minutes.
   { alert: 'SkylabIdleUnknown', at: 22, series: lanes('100x15 20x8 100x60', '0x15 80x8 0x60'), raised: false },
   { alert: 'SkylabIdleHeld', at: 30, series: { [held('fuse')]: '0x5 0+20x60' }, raised: true },
