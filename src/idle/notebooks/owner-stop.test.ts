@@ -96,6 +96,16 @@ describe('NotebookOwner.stamp', () => {
     expect(calls).toEqual([['StatefulSet', 'blue', 'set', undefined, { a: '1' }]])
   })
 
+  it('leaves an activity that somebody wrote since the look', async () => {
+    const { owner, calls, watches } = world()
+    const facts = owner.facts(id)!
+    watches.notebooks.show(notebook({ resourceVersion: '2' }, { ...both, [stamps.lastActivity]: 'by hand' }))
+    await owner.stamp(facts, { [stamps.lastActivity]: 'older', [stamps.checked]: 'c' }, signal)
+    expect(calls).toEqual([])
+    await owner.stamp(facts, { [stamps.keepUntil]: 'k' }, signal)
+    expect(calls).toEqual([['Notebook', 'blue', 'nb', undefined, { [stamps.keepUntil]: 'k' }]])
+  })
+
   it('removes both times where nothing runs, and nowhere else', async () => {
     const { owner, calls, watches } = world()
     expect(owner.leftovers(id)).toBeUndefined()

@@ -85,9 +85,13 @@ export class NotebookOwner implements WorkloadOwner {
     }
   }
 
-  async stamp({ id, podUid }: WorkloadFacts, annotations: StampPatch, signal: AbortSignal): Promise<void> {
-    const running = this.#running(id)
-    if (running?.pod.uid === podUid) await this.#patch(running.owner, annotations, { signal })
+  /** What somebody wrote since the look stays, for the next one to believe. */
+  async stamp(facts: WorkloadFacts, annotations: StampPatch, signal: AbortSignal): Promise<void> {
+    const running = this.#running(facts.id)
+    if (running?.pod.uid !== facts.podUid) return
+    const isEdited = running.owner.stamps.lastActivity !== facts.stamps.lastActivity
+    if (isEdited && stamps.lastActivity in annotations) return
+    await this.#patch(running.owner, annotations, { signal })
   }
 
   /** The annotations to remove from one that is stopped, or has no pod: its next idle clock begins anew. */
