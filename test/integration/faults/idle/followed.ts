@@ -27,7 +27,7 @@ const periodMs = 1_000
 const followMs = 20_000 + 1_000 + 1_000
 /** A check that comes a period after another one may be noticed a little earlier. */
 const leastMs = 0.75 * periodMs
-const quietMs = isWhole ? 30_000 : 5_000
+const quietMs = isWhole ? 30_000 : 3_000
 const lateLimitMs = 15_000
 
 interface Blow {

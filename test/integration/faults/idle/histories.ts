@@ -4,7 +4,6 @@
  */
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import { eventually } from '../../../kit/cluster/world.ts'
-import type { Fleet } from '../../../kit/fleet/fleet.ts'
 import { isWhole } from '../points.ts'
 import {
   busy,
@@ -102,6 +101,7 @@ async function live(trial: Trial, first: IdleLab, stops: Stops, endsMs: number):
       fake.behave(busy())
       reference.lab = await startLab(trial, fleet, { user, fake })
       Object.assign(reference, { usedMs: Date.now(), keptMs: 0 })
+      await untilMustered(fleet, [reference.lab])
     }
     if (isOver) return reference.lab
     if (trial.random() < 0.2) await stayAway(trial, reference, stops, judged)
@@ -113,20 +113,16 @@ async function live(trial: Trial, first: IdleLab, stops: Stops, endsMs: number):
 /** Nobody comes, and nothing runs: the lab is stopped in time. */
 async function stayAway(trial: Trial, reference: Reference, stops: Stops, judged: number): Promise<void> {
   const { lab, keptMs } = reference
-  const { fleet, name } = lab
+  const { name } = lab
   // One that did not answer is looked at less often.
   if (lab.fake.asked.at(-1)?.behaviour !== undefined && 'status' in Object(lab.fake.asked.at(-1)!.behaviour)) return
   lab.fake.behave(silent)
   const fromMs = Math.max(Date.now(), keptMs)
   const isStopped = async () => (await stops.of(name)).filter(({ result }) => result === 'requested').length > judged
-  await mustered(fleet, lab)
-  const due = Math.max(fromMs, Date.now()) - Date.now() + endMs
-  await eventually(`the stop of ${name}`, isStopped, due).catch(() =>
+  await eventually(`the stop of ${name}`, isStopped, fromMs - Date.now() + endMs).catch(() =>
     trial.violation(`${name} was idle for ${Date.now() - fromMs} ms, and is not stopped`),
   )
 }
-
-const mustered = (fleet: Fleet, lab: IdleLab) => untilMustered(fleet, [lab])
 
 async function histories(trial: Trial): Promise<void> {
   const fleet = await trial.fleet(idleFleet([rule({ idleTimeoutSeconds: timeoutMs / 1000 })]))

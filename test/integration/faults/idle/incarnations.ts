@@ -6,6 +6,8 @@ import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import { eventually } from '../../../kit/cluster/world.ts'
 import { isWhole } from '../points.ts'
 import {
+  activityOf,
+  busy,
   calm,
   type IdleLab,
   idleFleet,
@@ -31,18 +33,25 @@ async function again(trial: Trial, lab: IdleLab): Promise<IdleLab> {
   const { status } = await fleet.admin.delete(name)
   if (status !== 202) throw new Error(`the deletion of ${name}: ${status}`)
   if ((await user.follow()).outcome !== 'complete') throw new Error(`${name} was not deleted`)
-  return startLab(trial, fleet, { user, fake })
+  fake.behave(busy())
+  const lab = await startLab(trial, fleet, { user, fake })
+  await untilMustered(fleet, [lab])
+  await makeDue(fleet, name)
+  // From then on its next check is an hour away.
+  const isKnown = async () => (await activityOf(fleet, name)).pod === lab.podUid
+  await eventually(`a look at the new lab of ${name}`, isKnown)
+  return lab
 }
 
 async function strike(trial: Trial, former: IdleLab, stops: Stops): Promise<IdleLab> {
   const { fleet, name } = former
   trial.injected()
+  former.fake.behave(silent)
   const arm = fleet.arm('idle.stopping', 'hold', { user: `lab:${name}` })
   await pause(overMs)
   if (arm.marks().length === 0) await makeDue(fleet, name)
   const mark = await arm.landed()
   const lab = await again(trial, former)
-  await untilMustered(fleet, [lab])
   const score = await scoreOf(fleet, name)
   const fromMs = Date.now()
   const index = fleet.indexOf(mark.replica)
@@ -73,7 +82,7 @@ async function judgeAudit(trial: Trial, { fleet, name }: IdleLab, fromMs: number
 async function madeAgain(trial: Trial): Promise<void> {
   const fleet = await trial.fleet(idleFleet([rule()], { checkPeriodSeconds: 3600, restPeriodSeconds: 3600 }))
   const stops = new Stops(fleet)
-  const labs = await startLabs(trial, fleet, labCount, { behaviour: silent })
+  const labs = await startLabs(trial, fleet, labCount)
   await untilMustered(fleet, labs)
   const last = await Promise.all(
     labs.map(async first => {

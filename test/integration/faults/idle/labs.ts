@@ -6,6 +6,7 @@ import { eventually } from '../../../kit/cluster/world.ts'
 import type { Client } from '../../../kit/fleet/client.ts'
 import type { Fleet, FleetOptions } from '../../../kit/fleet/fleet.ts'
 import { type Behaviour, FakeJupyter } from '../../../kit/idle/fake-jupyter.ts'
+import { isWhole } from '../points.ts'
 
 type IdleInput = NonNullable<ConfigInput['idle']>
 type RuleInput = NonNullable<IdleInput['rules']>[number]
@@ -108,11 +109,13 @@ export async function makeDue({ world: { redis, keys } }: Fleet, name: string): 
   await redis.zadd(keys.due('lab'), 1, name)
 }
 
-/** Waits until the muster knows the labs. */
-export const untilMustered = (fleet: Fleet, labs: readonly IdleLab[]) =>
-  Promise.all(
-    labs.map(({ name }) => eventually(`${name} is checked`, async () => (await scoreOf(fleet, name)) !== null, 60_000)),
-  )
+/** Waits until the labs are checked: in full size until the muster knows them, which comes each 10 s. */
+export async function untilMustered(fleet: Fleet, labs: readonly IdleLab[]): Promise<void> {
+  const { redis, keys } = fleet.world
+  if (!isWhole) await Promise.all(labs.map(({ name }) => redis.zadd(keys.due('lab'), 'NX', 1, name)))
+  const isThere = async ({ name }: IdleLab) => (await scoreOf(fleet, name)) !== null
+  await Promise.all(labs.map(lab => eventually(`${lab.name} is checked`, () => isThere(lab), 60_000)))
+}
 
 /** Stands as it was made: with this operation and this pod. */
 export async function isRunning({ fleet, name, op, podUid }: IdleLab): Promise<boolean> {
