@@ -28,8 +28,8 @@ const rounds = isWhole ? 3 : 1
 const overMs = 1_200
 
 /** The same lab again: the user, the name and the address of the former one. */
-async function again(trial: Trial, lab: IdleLab): Promise<IdleLab> {
-  const { fleet, user, fake, name } = lab
+async function again(trial: Trial, former: IdleLab): Promise<IdleLab> {
+  const { fleet, user, fake, name } = former
   const { status } = await fleet.admin.delete(name)
   if (status !== 202) throw new Error(`the deletion of ${name}: ${status}`)
   if ((await user.follow()).outcome !== 'complete') throw new Error(`${name} was not deleted`)
