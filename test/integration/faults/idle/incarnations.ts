@@ -36,8 +36,8 @@ async function again(trial: Trial, former: IdleLab): Promise<IdleLab> {
   fake.behave(busy())
   const lab = await startLab(trial, fleet, { user, fake })
   await untilMustered(fleet, [lab])
-  await makeDue(fleet, name)
-  // From then on its next check is an hour away.
+  if (isWhole) await makeDue(fleet, name)
+  // After that its next check is an hour away.
   const isKnown = async () => (await activityOf(fleet, name)).pod === lab.podUid
   await eventually(`a look at the new lab of ${name}`, isKnown)
   return lab
