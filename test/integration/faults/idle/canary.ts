@@ -128,7 +128,9 @@ async function leaks(trial: Trial, fleet: Fleet): Promise<void> {
 }
 
 async function exchangedPods(trial: Trial): Promise<void> {
-  const fleet = await trial.fleet(idleFleet([rule()], { checkPeriodSeconds: 0.5 }, { proxies: 'open' }))
+  const fleet = await trial.fleet(
+    idleFleet([rule()], { checkPeriodSeconds: 0.5 }, { proxies: 'open', users: rounds * labCount + unfit.length }),
+  )
   for (let round = 0; round < rounds; round++) await exchange(trial, fleet, round)
   await unfitPods(trial, fleet)
   await leaks(trial, fleet)

@@ -96,11 +96,11 @@ async function strike(trial: Trial, lab: IdleLab, stops: Stops, { point, effect 
   await eventually(`the stop of ${name} by another replica`, isStopped, followMs)
 }
 
-/** By replica: ends of checks that were refused so far. */
-const lateCounts = (fleet: Fleet): Promise<Map<number, number>> =>
-  Promise.all(fleet.working().map(async index => [index, await lateOf(fleet, index)] as const)).then(
-    counts => new Map(counts),
-  )
+/** By replica: ends of checks that were refused so far. One that dies meanwhile is asked no more. */
+async function lateCounts(fleet: Fleet): Promise<Map<number, number>> {
+  const counts = fleet.working().map(async index => [index, await lateOf(fleet, index).catch(() => 0)] as const)
+  return new Map(await Promise.all(counts))
+}
 
 const lateOf = (fleet: Fleet, index: number) => counterOf(fleet, index, 'skylab_idle_checks_total', 'result="late"')
 
