@@ -116,7 +116,10 @@ async function stepClocks(trial: Trial): Promise<void> {
   const rules = [aged, rule({ idleTimeoutSeconds: timeoutMs / 1000 })]
   const times = { spawnTimeoutSeconds: 4 * hour, deleteTimeoutSeconds: 4 * hour }
   const people = { 'aged-ada': {} }
-  const fleet = await trial.fleet(idleFleet(rules, {}, { redis: { wrongClock: true }, config: { times }, people }))
+  const users = steps.length * perStep
+  const fleet = await trial.fleet(
+    idleFleet(rules, {}, { redis: { wrongClock: true }, config: { times }, people, users }),
+  )
   fleet.expects({ clocksStep: true })
   const stops = new Stops(fleet)
   const [old] = await startLabs(trial, fleet, 1, { user: fleet.as('aged-ada') })
