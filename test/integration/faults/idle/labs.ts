@@ -109,6 +109,19 @@ export async function makeDue({ world: { redis, keys } }: Fleet, name: string): 
   await redis.zadd(keys.due('lab'), 1, name)
 }
 
+/** Makes it due, unless it is checked now or in a moment: that check would go on beside the one that this causes. */
+export async function makeDueOnce(fleet: Fleet, name: string): Promise<void> {
+  const [seconds] = await fleet.world.redis.time()
+  const inMs = Number(await scoreOf(fleet, name)) / 1000 - Number(seconds) * 1000
+  const isTaken = inMs > takenMs.least && inMs < takenMs.most
+  if (inMs > soonMs && !isTaken) await makeDue(fleet, name)
+}
+
+/** Redis' time is read in whole seconds. */
+const soonMs = 1_500
+/** How far ahead the score of a taken lab is. */
+const takenMs = { least: 10_000, most: 21_500 }
+
 /** Waits until the labs are checked: in full size until the muster knows them, which comes each 10 s. */
 export async function untilMustered(fleet: Fleet, labs: readonly IdleLab[]): Promise<void> {
   const { redis, keys } = fleet.world

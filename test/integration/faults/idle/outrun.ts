@@ -9,6 +9,7 @@ import {
   type IdleLab,
   idleFleet,
   makeDue,
+  makeDueOnce,
   pause,
   rule,
   scoreOf,
@@ -31,7 +32,7 @@ async function outrun(lab: IdleLab, stops: Stops): Promise<Stop | undefined> {
   const first = fleet.arm('idle.stopping', 'hold', { user })
   await pause(overMs)
   const before = (await stops.of(name)).length
-  if (first.marks().length === 0) await makeDue(fleet, name)
+  if (first.marks().length === 0) await makeDueOnce(fleet, name)
   await first.landed()
   const second = fleet.arm('idle.taken', 'hold', { user })
   await makeDue(fleet, name)

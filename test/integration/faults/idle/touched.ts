@@ -10,7 +10,7 @@ import {
   idleFleet,
   isRunning,
   keep,
-  makeDue,
+  makeDueOnce,
   pause,
   type Reply,
   rule,
@@ -62,8 +62,7 @@ async function meet(
   const arm = fleet.arm(point, 'hold', { user: `lab:${name}` })
   await pause(overMs)
   const before = (await stops.of(name)).length
-  // Another check would pass while this one is held.
-  if (arm.marks().length === 0) await makeDue(fleet, name)
+  if (arm.marks().length === 0) await makeDueOnce(fleet, name)
   await arm.landed()
   const score = await scoreOf(fleet, name)
   const coming = order === 'race' ? pause(wait).then(() => come(lab)) : come(lab)
