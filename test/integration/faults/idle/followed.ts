@@ -38,9 +38,7 @@ interface Blow {
 const all: readonly Blow[] = (['idle.taken', 'idle.looked', 'idle.stopping'] as const).flatMap(point =>
   (['kill', 'stop'] as const).map(effect => ({ point, effect })),
 )
-const few = all.filter(
-  ({ point, effect }) => (point === 'idle.looked') === (effect === 'stop') && point !== 'idle.taken',
-)
+const few = all.filter(({ point, effect }) => point === 'idle.looked' && effect === 'stop')
 const blows = isWhole ? [...all, ...all] : few
 
 /** No lab is checked twice in a period. */
@@ -102,7 +100,11 @@ async function lateCounts(fleet: Fleet): Promise<Map<number, number>> {
   return new Map(await Promise.all(counts))
 }
 
-const lateOf = (fleet: Fleet, index: number) => counterOf(fleet, index, 'skylab_idle_checks_total', 'result="late"')
+/** One that wakes before its look finds its watches silent, and asks nobody. */
+async function lateOf(fleet: Fleet, index: number): Promise<number> {
+  const of = (result: string) => counterOf(fleet, index, 'skylab_idle_checks_total', `result="${result}"`)
+  return (await of('late')) + (await of('blind'))
+}
 
 async function followedChecks(trial: Trial): Promise<void> {
   const replicas = isWhole ? 4 : 3
@@ -116,13 +118,8 @@ async function followedChecks(trial: Trial): Promise<void> {
   judgePeriods(trial, labs, fromMs)
   const struck = labs.slice(0, blows.length)
   const others = labs.slice(blows.length)
-  // Two replicas at once at most are struck: the others go on.
-  const lanes = isWhole ? 2 : blows.length
-  const waiting = [...blows.entries()]
-  const lane = async () => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) await strike(trial, struck[next[0]]!, stops, next[1])
-  }
-  await Promise.all(Array.from({ length: lanes }, lane))
+  // One after another: a second blow could hit the replica that follows the first.
+  for (const [index, blow] of blows.entries()) await strike(trial, struck[index]!, stops, blow)
   calm(labs)
   judgePeriods(trial, others, fromMs)
   trial.figure(
