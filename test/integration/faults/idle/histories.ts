@@ -24,8 +24,8 @@ import { type Stop, Stops } from './stops.ts'
 const timeoutMs = 2_000
 const labCount = isWhole ? 24 : 3
 const historyMs = isWhole ? 120_000 : 8_000
-/** A period, the pause of a lane, and as long for a busy machine. */
-const endMs = timeoutMs + 1_100 + 4_000
+/** A period, the pause after a stop that was refused, and as long for a busy machine. */
+const endMs = timeoutMs + 1_100 + 5_000 + 5_000
 /** Both clocks are of this machine, and each stop is logged after its script. */
 const slackMs = 5
 
