@@ -103,10 +103,14 @@ export async function scoreOf({ world: { redis, keys } }: Fleet, name: string): 
   return (await redis.zscore(keys.due('lab'), name)) ?? (await redis.zscore(keys.dueSlow('lab'), name))
 }
 
+/** The set stays no longer without a check. */
+const weekMs = 604_800_000
+
 /** Makes it due, whoever checks it. */
 export async function makeDue({ world: { redis, keys } }: Fleet, name: string): Promise<void> {
   await redis.zrem(keys.dueSlow('lab'), name)
   await redis.zadd(keys.due('lab'), 1, name)
+  await redis.pexpire(keys.due('lab'), weekMs)
 }
 
 /** Makes it due, unless it is checked now or in a moment: that check would go on beside the one that this causes. */
@@ -125,7 +129,10 @@ const takenMs = { least: 10_000, most: 21_500 }
 /** Waits until the labs are checked: in full size until the muster knows them, which comes each 10 s. */
 export async function untilMustered(fleet: Fleet, labs: readonly IdleLab[]): Promise<void> {
   const { redis, keys } = fleet.world
-  if (!isWhole) await Promise.all(labs.map(({ name }) => redis.zadd(keys.due('lab'), 'NX', 1, name)))
+  if (!isWhole) {
+    await Promise.all(labs.map(({ name }) => redis.zadd(keys.due('lab'), 'NX', 1, name)))
+    await redis.pexpire(keys.due('lab'), weekMs)
+  }
   const isThere = async ({ name }: IdleLab) => (await scoreOf(fleet, name)) !== null
   await Promise.all(labs.map(lab => eventually(`${lab.name} is checked`, () => isThere(lab), 60_000)))
 }

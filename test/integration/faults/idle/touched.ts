@@ -5,6 +5,7 @@
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import { isWhole } from '../points.ts'
 import {
+  busy,
   calm,
   type IdleLab,
   idleFleet,
@@ -60,6 +61,7 @@ async function meet(
 ): Promise<Pair | undefined> {
   const { fleet, name } = lab
   const arm = fleet.arm(point, 'hold', { user: `lab:${name}` })
+  lab.fake.behave(silent)
   await pause(overMs)
   const before = (await stops.of(name)).length
   if (arm.marks().length === 0) await makeDueOnce(fleet, name)
@@ -110,6 +112,8 @@ async function live(trial: Trial, first: IdleLab, stops: Stops, index: number, c
     if ((await touch(lab)) === 'kept') trial.violation(`${lab.name}: kept after its stop was requested`)
     const { outcome } = await lab.user.follow()
     if (outcome !== 'complete') trial.violation(`the stop of ${lab.name}: ${outcome}`)
+    // Until its next check is held, it works.
+    lab.fake.behave(busy())
     lab = await startLab(trial, lab.fleet, { user: lab.user, fake: lab.fake })
     await untilMustered(lab.fleet, [lab])
   }
@@ -122,7 +126,6 @@ async function touched(trial: Trial): Promise<void> {
   const stops = new Stops(fleet)
   const labs = await startLabs(trial, fleet, labCount)
   await untilMustered(fleet, labs)
-  for (const { fake } of labs) fake.behave(silent)
   const counts: Counts = { kept: 0, told: 0, late: 0 }
   const last = await Promise.all(labs.map((lab, index) => live(trial, lab, stops, index, counts)))
   calm(last)
