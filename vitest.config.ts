@@ -15,6 +15,8 @@ const maxConcurrency = 10
 
 /** It leaves hundreds of namespaces. */
 const crowd = 'test/integration/faults/crowd.test.ts'
+/** Ten fleets at once, which mostly wait: other attacks beside them would be late. */
+const idle = 'test/integration/faults/idle.test.ts'
 /** Take-overs are timed here too, and who enforces NetworkPolicies holds up every pod's connections. */
 const aloneOnNode = ['test/integration/faults/**/*.node.test.ts', 'test/integration/network-policy.node.test.ts']
 
@@ -62,12 +64,16 @@ export default defineConfig({
         test: {
           name: 'faults',
           include: ['test/integration/faults/**/*.test.ts'],
-          exclude: ['**/*.node.test.ts', crowd],
+          exclude: ['**/*.node.test.ts', idle, crowd],
           maxWorkers: attackWorkers,
           sequence: { groupOrder: 1 },
           isolate: false,
           ...patient,
         },
+      },
+      {
+        // On the same cluster, by themselves.
+        test: { name: 'idle-faults', include: [idle], sequence: { groupOrder: 2 }, ...patient },
       },
       {
         // Attacks that `faults` runs side by side, each by itself: run where a filter names them.
@@ -81,7 +87,7 @@ export default defineConfig({
       },
       {
         // On the same cluster at its end: hundreds of namespaces are left, and other deletions would queue behind them.
-        test: { name: 'crowd', include: [crowd], sequence: { groupOrder: 2 }, ...patient },
+        test: { name: 'crowd', include: [crowd], sequence: { groupOrder: 3 }, ...patient },
       },
       {
         // Needs a cluster with a real node, of which a machine can have one. Mostly the kubelet is waited for.

@@ -57,12 +57,16 @@ async function onEditedCluster(context: FaultsContext, run: ClusterRun, control:
   }
 }
 
+/** The project of vitest.config.ts with the attacks of a control. */
+const projectOf = ({ attacks }: Control) =>
+  attacks.every(({ name }) => hasAttack('idle', name)) ? 'idle-faults' : 'faults'
+
 async function runControl(context: FaultsContext, run: ClusterRun, control: Control): Promise<Shown[]> {
   const { options, results, signal } = context
   const pattern = control.attacks.map(({ name }) => `^${name}`).join('|')
   const without = [control.beside, control.name].filter(each => each !== undefined).join(',')
   const { report } = await reportVitest({
-    project: 'faults',
+    project: projectOf(control),
     args: ['-t', pattern],
     env: { ...run.env, ...environment(options, results, control.whole ?? false), [controlVariable]: without },
     folder: run.folder,

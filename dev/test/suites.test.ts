@@ -2,6 +2,9 @@ import { expect, test } from 'vitest'
 import config from '../../vitest.config.ts'
 import { attackProjects, labAnswered, runsOf, vitestArgs } from './suites.ts'
 
+const projects = (config.test?.projects ?? []) as { test: { name: string; include: string[]; exclude?: string[] } }[]
+const of = (name: string) => projects.find(({ test }) => test.name === name)!.test
+
 test('labAnswered is true when JupyterLab itself answered', () => {
   const line = (lab: unknown) => `${JSON.stringify({ url: 'http://127.0.0.1:1', lab })}\n`
   expect(labAnswered(line({ status: 'running', http: 200 }))).toBe(true)
@@ -13,9 +16,11 @@ test('labAnswered is true when JupyterLab itself answered', () => {
 
 test('attackProjects runs the attack with hundreds of namespaces last on its cluster', () => {
   expect(attackProjects.at(-1)).toBe('crowd')
-  const projects = (config.test?.projects ?? []) as { test: { name: string; include: string[]; exclude?: string[] } }[]
-  const of = (name: string) => projects.find(({ test }) => test.name === name)!.test
   expect(of('faults').exclude).toEqual(expect.arrayContaining(of('crowd').include))
+})
+
+test('attackProjects runs the attacks on idle labs by themselves', () => {
+  expect(of('faults').exclude).toEqual(expect.arrayContaining(of('idle-faults').include))
 })
 
 test('an attack runs by itself where a filter names it, and not a second time in a whole run', () => {
