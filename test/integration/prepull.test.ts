@@ -106,6 +106,8 @@ test('prepulling makes a deleted DaemonSet again', async () => {
   const site = await siteWith(['a'])
   const replica = await site.replica()
   const first = await onlySet(site)
+  // A set whose first pod Kubernetes has not seen yet holds up its namesake for minutes: it still waits for that pod.
+  await eventually('its pod', async () => (await site.pods()).length > 0)
   await site.removeSet(first)
   await eventually('another one', async () => (await onlySet(site)).metadata.uid !== first.metadata.uid)
   await site.pulls('w_2026_01', 'a')
