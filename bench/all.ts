@@ -19,7 +19,7 @@ interface Run {
   readonly small: string
 }
 
-/** The short ones first. `flame` is no part: it writes into docs/. */
+/** The short ones first. `flame` is no part, since it writes into docs/, nor `notebooks`, which needs a program of others. */
 const runs: readonly Run[] = [
   { name: 'readers', full: '', small: '--good 200 --stuck 50 --seconds 5' },
   { name: 'worst', full: '', small: '--pairs 1 --seconds 5' },

@@ -8,6 +8,7 @@ import { hubBench } from './hub/hub.ts'
 import { idleBench } from './idle/idle.ts'
 import { imagesBench } from './images/images.ts'
 import { looksBench } from './looks/looks.ts'
+import { notebooksBench } from './notebooks/notebooks.ts'
 import { readersBench } from './readers/readers.ts'
 import { spawnBench } from './spawn/spawn.ts'
 import { stormBench } from './storm/storm.ts'
@@ -32,6 +33,7 @@ export const benches = {
   worst: worstBench,
   tenants: tenantsBench,
   'tenants-authorization': tenantsAuthorizationBench,
+  notebooks: notebooksBench,
   flame: flameBench,
 } satisfies Readonly<Record<string, Bench>>
 

@@ -41,6 +41,22 @@ export async function controllerRequests(file: string, from: number): Promise<Au
   return requests
 }
 
+/** Writes by programs whose User-Agent begins so, from byte `from` of the file: of the objects of a resource, and of their status. */
+export async function writesTo(
+  resource: string,
+  agent: string,
+  file: string,
+  from: number,
+): Promise<{ objects: number; status: number }> {
+  const writes = { objects: 0, status: 0 }
+  for await (const { verb, userAgent, objectRef } of completed(file, from)) {
+    const isWrite = verb === 'update' || verb === 'patch'
+    if (!isWrite || objectRef?.resource !== resource || !userAgent?.startsWith(agent)) continue
+    writes[objectRef.subresource === 'status' ? 'status' : 'objects'] += 1
+  }
+  return writes
+}
+
 /** Number of objects that an account has created, from byte `from` of the file. */
 export async function createdBy(username: string, file: string, from: number): Promise<number> {
   let count = 0
