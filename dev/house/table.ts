@@ -43,6 +43,8 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   'src/tenants': ['src/base', 'src/config', 'src/kube', 'src/reconcile'],
   // Sudo with an end, which people ask for by REST, and the events of tenants.
   'src/sudo': ['src/base', 'src/config', 'src/telemetry', 'src/kube', 'src/store', 'src/reconcile', 'src/tenants'],
+  // Carries requests of people to apps.
+  'src/gateway': [],
   // The HTTP API, and the processes.
   'src/api': [
     ...['src/base', 'src/config', 'src/telemetry', 'src/tls', 'src/identity', 'src/labs', 'src/form'],

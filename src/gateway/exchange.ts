@@ -1,0 +1,196 @@
+/** One request and its answer, between the server's pair and the client request to the app. */
+import type { ClientRequest, IncomingMessage, OutgoingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { answerHeaders, hasBody } from './framing.ts'
+import type { Destination, Ending, PumpLimits } from './terms.ts'
+
+export interface ExchangeParts {
+  readonly incoming: IncomingMessage
+  readonly outgoing: ServerResponse
+  readonly upstream: ClientRequest
+  readonly to: Destination
+  readonly limits: PumpLimits
+  /** Takes over both connections when the app changes the protocol; without it no app may. */
+  readonly onSwitch?: (answer: IncomingMessage, app: Socket, early: Buffer) => Promise<Ending>
+}
+
+/** Informational answers that are passed on; a storm of them is not. */
+const maxInformation = 16
+const none = Buffer.alloc(0)
+
+export class Exchange {
+  /** Whether the app closed a kept connection before it answered a byte. */
+  wasStale = false
+  readonly #parts: ExchangeParts
+  readonly #ending = Promise.withResolvers<Ending>()
+  readonly #queued: NodeJS.Timeout
+  #answer: IncomingMessage | undefined
+  #information = 0
+  #isOver = false
+
+  constructor(parts: ExchangeParts) {
+    this.#parts = parts
+    // Node's own time begins with the connection, and all of them may be in use.
+    this.#queued = setTimeout(() => this.#fail('silent'), parts.limits.headMs)
+  }
+
+  carry(): Promise<Ending> {
+    const { incoming, outgoing, upstream } = this.#parts
+    upstream.once('socket', () => clearTimeout(this.#queued))
+    upstream.on('response', answer => this.#relay(answer))
+    upstream.on('information', ({ statusCode, rawHeaders }) => this.#inform(statusCode, rawHeaders))
+    upstream.on('upgrade', (answer, app, early) => this.#switch(answer, app as Socket, early))
+    upstream.on('timeout', () => this.#timedOut())
+    upstream.on('error', error => this.#failed(error))
+    outgoing.once('close', this.#onClientClose)
+    if (hasBody(incoming)) this.#upload()
+    else upstream.end()
+    return this.#ending.promise
+  }
+
+  #upload(): void {
+    const { incoming, upstream } = this.#parts
+    incoming.pipe(upstream, { end: false })
+    incoming.once('end', () => {
+      if (this.#isOver) return
+      addTrailers(upstream, incoming.rawTrailers)
+      upstream.end()
+    })
+    // An app may answer, or say 100, before the first byte of the body.
+    this.#soonSend(upstream)
+  }
+
+  readonly #onClientClose = () => {
+    if (!this.#parts.outgoing.writableFinished) this.#fail('gone')
+  }
+
+  #relay(answer: IncomingMessage): void {
+    const { outgoing, upstream, limits } = this.#parts
+    if (this.#isOver) return
+    if (!this.#writeHead(answer)) {
+      this.#fail('refused')
+      return
+    }
+    this.#answer = answer
+    upstream.setTimeout(limits.idleMs)
+    answer.on('error', () => this.#fail('cut'))
+    answer.once('end', () => this.#answered())
+    answer.pipe(outgoing, { end: false })
+    // A stream of events may have no byte for long.
+    this.#soonSend(outgoing)
+  }
+
+  #writeHead({ statusCode, statusMessage, rawHeaders }: IncomingMessage): boolean {
+    const { outgoing, to } = this.#parts
+    const status = statusCode!
+    const headers = answerHeaders(status, rawHeaders)
+    // A 101 that names no protocol comes as an answer.
+    if (headers === undefined || status < 200) return false
+    const list = to.answer?.(status, headers) ?? headers
+    // Node reads more than it writes, such as control characters in the words after the status.
+    if (isWritten(() => outgoing.writeHead(status, statusMessage, [...list]))) return true
+    // It has kept them for the caller's answer.
+    outgoing.statusMessage = ''
+    return false
+  }
+
+  /**
+   * Sends the head alone where no byte of the body comes with it: both at once cost one system call. `flushHeaders` would
+   * write bytes above 0x7f as UTF-8.
+   */
+  #soonSend(message: ClientRequest | ServerResponse): void {
+    const written = message.socket?.bytesWritten ?? 0
+    setImmediate(() => {
+      const isWaiting = (message.socket?.bytesWritten ?? 0) === written && !message.writableEnded && !message.destroyed
+      if (isWaiting) message.write(none)
+    })
+  }
+
+  #answered(): void {
+    const { outgoing, upstream } = this.#parts
+    const answer = this.#answer!
+    if (this.#isOver) return
+    addTrailers(outgoing, answer.rawTrailers)
+    outgoing.once('finish', () => this.#end('done'))
+    outgoing.end()
+    if (upstream.writableFinished) return
+    // The app has no use for the rest of the upload, and its connection cannot be used again.
+    this.#forgetUpload()
+    upstream.destroy()
+  }
+
+  #inform(status: number, headers: string[]): void {
+    const { incoming, outgoing } = this.#parts
+    this.#information += 1
+    const isKnown = incoming.httpVersionMinor > 0 && status !== 101 && this.#information <= maxInformation
+    if (isKnown && !this.#isOver && !outgoing.headersSent) {
+      isWritten(() => outgoing.writeInformation(status, answerHeaders(status, headers) ?? []))
+    }
+  }
+
+  #switch(answer: IncomingMessage, app: Socket, early: Buffer): void {
+    const { onSwitch, incoming } = this.#parts
+    const isAsked = answer.headers.upgrade?.toLowerCase() === incoming.headers.upgrade?.toLowerCase()
+    if (!this.#isOver && onSwitch && isAsked) this.#end(onSwitch(answer, app, early))
+    else this.#fail('refused')
+  }
+
+  /** No byte either way for the limit. */
+  #timedOut(): void {
+    const { incoming, upstream, limits } = this.#parts
+    const isClientsTurn =
+      !incoming.complete && !upstream.writableNeedDrain && upstream.socket?.timeout !== limits.idleMs
+    if (this.#answer) this.#fail('cut')
+    else if (isClientsTurn) upstream.setTimeout(limits.idleMs)
+    else this.#fail('silent')
+  }
+
+  #failed(error: NodeJS.ErrnoException): void {
+    const { upstream } = this.#parts
+    this.wasStale = upstream.reusedSocket && !this.#answer && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
+    this.#fail(this.#answer ? 'cut' : 'refused')
+  }
+
+  /** Ends both sides. Where nothing was answered, the client's stays open for the caller's answer. */
+  #fail(ending: Ending): void {
+    if (this.#isOver) return
+    const { outgoing, upstream } = this.#parts
+    this.#end(ending)
+    upstream.destroy()
+    if (ending === 'cut') outgoing.destroy()
+    else if (ending !== 'gone') this.#forgetUpload()
+  }
+
+  /** Reads on, so that the client gets to read its answer; its connection may serve another request then. */
+  #forgetUpload(): void {
+    const { incoming, upstream, limits } = this.#parts
+    if (incoming.complete) return
+    incoming.unpipe(upstream)
+    incoming.resume()
+    const linger = setTimeout(() => incoming.destroy(), limits.lingerMs)
+    incoming.once('close', () => clearTimeout(linger))
+  }
+
+  #end(ending: Ending | Promise<Ending>): void {
+    this.#isOver = true
+    clearTimeout(this.#queued)
+    this.#parts.outgoing.off('close', this.#onClientClose)
+    this.#ending.resolve(ending)
+  }
+}
+
+function addTrailers(message: OutgoingMessage, list: readonly string[]): void {
+  if (list.length === 0) return
+  const pairs = Array.from({ length: list.length / 2 }, (_, i): [string, string] => [list[2 * i]!, list[2 * i + 1]!])
+  isWritten(() => message.addTrailers(pairs))
+}
+
+/** @returns whether Node writes it; it throws at some of what it has read itself */
+function isWritten(write: () => void): boolean {
+  try {
+    write()
+    return true
+  } catch {
+    return false
+  }
+}

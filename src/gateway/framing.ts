@@ -1,0 +1,79 @@
+/** What holds for one connection only: how heads frame bodies, and which headers end at the gateway. Pure. */
+
+/** Names and values in turn, as Node's `rawHeaders`. */
+export type HeaderList = readonly string[]
+
+/** What framing needs of a request. */
+export interface RequestHead {
+  readonly method?: string | undefined
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+}
+
+/** The pump writes its own. `content-length` is missing: an answer keeps it. */
+const ofOneConnection = new Set([
+  ...['connection', 'proxy-connection', 'keep-alive', 'transfer-encoding', 'te', 'upgrade', 'http2-settings'],
+])
+const framesRequest = new Set([...ofOneConnection, 'content-length', 'expect'])
+/** Node sends no framing for these where there is no body; for others it would send chunks. */
+const bodiless = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE'])
+
+/**
+ * @returns the list without headers of one connection, and with the framing of the request's body; undefined for a
+ * coding that the pump would not undo
+ */
+export function requestHeaders(list: HeaderList, { method = '', headers }: RequestHead): string[] | undefined {
+  const kept = without(list, framesRequest)
+  const coding = headers['transfer-encoding']
+  const length = headers['content-length']
+  if (coding !== undefined) {
+    if (!isChunked(coding)) return undefined
+    kept.push('Transfer-Encoding', 'chunked')
+  } else if (length !== undefined) kept.push('Content-Length', String(length))
+  else if (!bodiless.has(method)) kept.push('Content-Length', '0')
+  if (headers.expect !== undefined) kept.push('Expect', '100-continue')
+  return kept
+}
+
+/** @returns the list for a request that asks for another protocol, which has no body */
+export const upgradeHeaders = (list: HeaderList, protocol: string): string[] => [
+  ...without(list, framesRequest),
+  ...['Connection', 'Upgrade', 'Upgrade', protocol],
+]
+
+/** @returns whether a body follows the head */
+export const hasBody = ({ headers }: RequestHead): boolean =>
+  headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+
+/**
+ * @returns the headers of an answer without those of one connection; undefined where its body has a coding that the
+ * client did not ask for
+ */
+export function answerHeaders(status: number, list: HeaderList): string[] | undefined {
+  const dropped = new Set(ofOneConnection)
+  for (let i = 0; i < list.length; i += 2) {
+    const name = list[i]!.toLowerCase()
+    if (name === 'transfer-encoding' && !isChunked(list[i + 1]!)) return undefined
+    if (name === 'connection') for (const option of list[i + 1]!.split(',')) dropped.add(option.trim().toLowerCase())
+  }
+  // An app cannot hide where its body ends.
+  dropped.delete('content-length')
+  if (status < 200 || status === 204) dropped.add('content-length')
+  return without(list, dropped)
+}
+
+/** @returns a head as bytes of latin1, as it came */
+export function headText(line: string, list: HeaderList): string {
+  let text = `${line}\r\n`
+  for (let i = 0; i < list.length; i += 2) text += `${list[i]}: ${list[i + 1]}\r\n`
+  return `${text}\r\n`
+}
+
+const isChunked = (coding: string | string[]) => String(coding).trim().toLowerCase() === 'chunked'
+
+function without(list: HeaderList, names: ReadonlySet<string>): string[] {
+  const kept: string[] = []
+  for (let i = 0; i < list.length; i += 2) {
+    if (!names.has(list[i]!.toLowerCase())) kept.push(list[i]!, list[i + 1]!)
+  }
+  return kept
+}

@@ -1,0 +1,38 @@
+/** What the pump is given for a request, and what it says in the end. Pure. */
+import type { HeaderList } from './framing.ts'
+
+/** Where a request goes, as it was decided. */
+export interface Destination {
+  readonly host: string
+  readonly port: number
+  /** As sent: the pump changes no byte of it. */
+  readonly path: string
+  /** With `Host`. The pump adds what frames the body. */
+  readonly headers: HeaderList
+  /** The headers of the answer for the client; default: all but those of one connection. */
+  answer?(status: number, headers: HeaderList): HeaderList
+}
+
+/**
+ * How it ended. Nothing was written where the client still needs an answer, which is then the caller's:
+ * - `done`: the client has the whole answer, or both sides left the other protocol
+ * - `refused`: no connection, or no answer that is HTTP (502)
+ * - `silent`: no head in time (504)
+ * - `unframed`: a body that the pump cannot carry (501)
+ * - `cut`: the app failed after its head; the client's connection is cut
+ * - `gone`: the client left; the app's connection is cut
+ */
+export type Ending = 'done' | 'refused' | 'silent' | 'unframed' | 'cut' | 'gone'
+
+export interface PumpLimits {
+  /** From the end of the request to the head of the answer. */
+  readonly headMs: number
+  /** Without a byte either way, after the head. */
+  readonly idleMs: number
+  /** How long a free connection is kept: shorter than any app keeps its own. */
+  readonly freeMs: number
+  /** How long the rest of an upload is read after its answer. */
+  readonly lingerMs: number
+  /** Connections to one app for requests that may be repeated, and as many for others. */
+  readonly connections: number
+}

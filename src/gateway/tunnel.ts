@@ -1,0 +1,52 @@
+/** Two connections that left HTTP: bytes go both ways as they come, until both sides have ended. */
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { answerHeaders, headText } from './framing.ts'
+import type { Destination, Ending, PumpLimits } from './terms.ts'
+
+interface Side {
+  readonly socket: Socket
+  /** What came in one packet with the head. */
+  readonly head: Buffer
+}
+
+export interface TunnelParts {
+  readonly client: Side
+  readonly app: Side
+  /** The app's 101. */
+  readonly answer: IncomingMessage
+  readonly to: Destination
+  readonly limits: PumpLimits
+}
+
+/** Passes the 101 on and joins the connections. Resolves when both are closed. */
+export async function join({ client, app, answer, to, limits }: TunnelParts): Promise<Ending> {
+  const headers = answerHeaders(101, answer.rawHeaders) ?? []
+  const list = [...(to.answer?.(101, headers) ?? headers), 'Connection', 'Upgrade', 'Upgrade', answer.headers.upgrade!]
+  client.socket.write(headText('HTTP/1.1 101 Switching Protocols', list), 'latin1')
+  if (app.head.length > 0) client.socket.write(app.head)
+  if (client.head.length > 0) app.socket.write(client.head)
+  // It sees the bytes of both ways.
+  app.socket.setTimeout(limits.idleMs, () => app.socket.destroy())
+  const ended = Promise.all([closing(client.socket, app.socket), closing(app.socket, client.socket)])
+  // The end of one way is passed on, and the other way goes on.
+  client.socket.pipe(app.socket)
+  app.socket.pipe(client.socket)
+  const [clientFailed, appFailed] = await ended
+  if (clientFailed) return 'gone'
+  return appFailed ? 'cut' : 'done'
+}
+
+/** Resolves when it is closed, with whether it failed. Then the other one gets what was written to it, and is closed too. */
+function closing(socket: Socket, other: Socket): Promise<boolean> {
+  return new Promise(resolve => {
+    let failed = false
+    socket.on('error', () => {
+      failed = true
+    })
+    socket.once('close', () => {
+      other.destroySoon()
+      resolve(failed)
+    })
+  })
+}
