@@ -1,26 +1,16 @@
 /** The life of a process: start, wait for Redis, Kubernetes and the first compare, serve, drain. */
-import { startMonitoringServer } from '../api/monitoring.ts'
-import { NeedsSomeone, RetryLater } from '../base/errors.ts'
 import type { Settings } from '../settings/load.ts'
-import { missingRights } from '../store/rights.ts'
-import { drain } from './drain.ts'
-import { closeParts, startParts, stopParts } from './part.ts'
+import { live, uptimeMs } from './life.ts'
+import { startParts } from './part.ts'
 import { kubernetesName, readinessOf, redisName } from './readiness.ts'
+import { mayStart, reachRedis } from './redis-ready.ts'
 import { makeReplica, type Replica } from './replica.ts'
 import { warmUp } from './warm-up.ts'
 
-/** Time since the process began. */
-const uptimeMs = () => Math.round(process.uptime() * 1000)
-
 const lookMs = 200
-/** Part of the time that a drain reserves for the last parts. */
-const monitoringGraceMs = 500
 /** Retry interval of the probe of the identity provider, until it has answered once. */
 const probeMs = 5000
 const othersKey = 'the sealing key of the other replicas, which is not in sealing.keyFiles here'
-const rightTo = 'the right of its user of Redis to call'
-/** How often missing rights are checked again. */
-const rightsMs = 1000
 const firstCompare = 'the first compare of the records with the cluster'
 
 /** Serves until SIGTERM or SIGINT, then hands everything over and ends the process. */
@@ -29,42 +19,19 @@ export async function serve(settings: Settings): Promise<void> {
   const otel = settings.config.tracing.endpoint ? await import('../telemetry/otel.ts') : undefined
   const idle = settings.config.idle.enabled ? await import('./idle.ts') : undefined
   const replica = makeReplica(settings, { createTracing: otel?.createTracing, joinIdle: idle?.joinIdle })
-  const { log, config, clock, metrics } = replica.basics
-  const { tls } = replica.api
-  for (const warning of settings.warnings) log.warn({ warning }, 'configuration')
+  const { basics, stages } = replica
+  const { tls, listen } = replica.api
   const waiting = new Set([redisName, kubernetesName, firstCompare])
-  const readiness = readinessOf(waiting, replica)
   tls?.certificates.start()
-  const monitoring = await startMonitoringServer({ config, metrics, clock, log, readiness })
-  const server = await replica.api.listen()
-  const ports = { host: server.host, port: server.port, tls: tls !== undefined, monitoringPort: monitoring.port }
-  log.info({ ...ports, waitingFor: [...waiting], uptimeMs: uptimeMs() }, 'listening')
-
-  const stopping = new AbortController()
-  const end = async (signal: string) => {
-    if (stopping.signal.aborted) return
-    stopping.abort()
-    log.info({ signal }, 'draining')
-    waiting.add('nothing: this replica is draining')
-    const drainMs = config.times.drainSeconds * 1000
-    const overdue = setTimeout(() => process.exit(1), drainMs)
-    const handedOver = await drain({ clock, log, drainMs, server, handOver: () => stopParts(replica.stages) })
-    replica.audit.trail?.flush()
-    // Operations that still run use the parts that are closed here.
-    if (!handedOver) process.exit(1)
-    // Until here probes can still read that this replica is not ready.
-    await monitoring.close(monitoringGraceMs)
-    await closeParts(replica.stages)
-    clearTimeout(overdue)
-    log.info('drained')
-    process.exit(0)
-  }
-  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void end(signal))
-
-  await start(replica, waiting, stopping.signal).catch(error => {
-    if (stopping.signal.aborted) return
-    log.fatal({ err: error }, error instanceof NeedsSomeone ? error.message : 'cannot start')
-    process.exit(error instanceof NeedsSomeone ? 2 : 1)
+  await live({
+    ...{ basics, stages, waiting, readiness: readinessOf(waiting, replica) },
+    ...{ listen, facts: { tls: tls !== undefined } },
+    start: signal => start(replica, waiting, signal),
+    onDrained: handedOver => {
+      replica.audit.trail?.flush()
+      // Operations that still run use the parts that are closed next.
+      if (!handedOver) process.exit(1)
+    },
   })
 }
 
@@ -85,17 +52,6 @@ async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal
   await warm
   waiting.delete(firstCompare)
   log.info({ uptimeMs: uptimeMs() }, 'ready')
-}
-
-async function reachRedis(replica: Replica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
-  const { basics, store } = replica
-  while (!store.connection.connected()) {
-    mayStart(store.connection)
-    await basics.clock.sleep(lookMs, signal)
-  }
-  await mayCall(replica, waiting, signal)
-  waiting.delete(redisName)
-  basics.log.info('connected to Redis')
 }
 
 async function reachCluster({ basics, cluster }: Replica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
@@ -125,30 +81,6 @@ async function probeIdentity({ api, basics }: Replica, signal: AbortSignal): Pro
   while (!signal.aborted && !(await answers().catch(() => false))) await clock.sleep(probeMs, signal).catch(() => {})
 }
 
-/** Waits until the user of Redis may call all commands: otherwise an operation could stop between its steps. */
-async function mayCall({ store, basics }: Replica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
-  const { connection, keys } = store
-  const { clock, log } = basics
-  let lacking: string | undefined
-  for (;;) {
-    mayStart(connection)
-    const missing = await missingRights(connection, keys).catch(error => {
-      if (error instanceof RetryLater) return null
-      throw error
-    })
-    if (missing?.length === 0) break
-    const what = missing && `${rightTo} ${missing.map(name => name.toUpperCase()).join(', ')}`
-    if (what !== lacking) {
-      if (lacking) waiting.delete(lacking)
-      if (what) waiting.add(what)
-      if (what) log.error({ missing }, 'the user of Redis lacks rights to call commands that are needed')
-      lacking = what ?? undefined
-    }
-    await clock.sleep(rightsMs, signal)
-  }
-  if (lacking) waiting.delete(lacking)
-}
-
 /** Waits while other replicas seal with a key that this one lacks: they could not open plans that it seals. */
 async function mayOpen({ store, basics }: Replica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
   const { owners } = store.labs
@@ -170,10 +102,4 @@ async function mayMake({ upkeep, basics }: Replica, waiting: Set<string>, signal
     await basics.clock.sleep(lookMs, signal)
     waiting.delete(refusal)
   }
-}
-
-/** @throws {NeedsSomeone} when the configured Redis can never be used */
-function mayStart(connection: Replica['store']['connection']): void {
-  const trouble = connection.trouble()
-  if (trouble?.final) throw new NeedsSomeone(trouble.words)
 }

@@ -1,8 +1,6 @@
 /** Joins REST of tenants: identity of callers, sudo with an end, routes. Loaded only if the configuration wants it. */
-import { type ApiServer, listenApi } from '../../api/connections/listen.ts'
 import { createTenantsApi } from '../../api/tenants/app.ts'
 import type { SudoAuditor } from '../../api/tenants/audit.ts'
-import { inFull } from '../../base/reasons.ts'
 import type { RestConfig } from '../../config/tenants.ts'
 import { Bell } from '../../store/bell.ts'
 import { type EventStream, StreamReader } from '../../store/streams.ts'
@@ -13,51 +11,35 @@ import { Sudo } from '../../sudo/sudo.ts'
 import { Teller } from '../../sudo/teller.ts'
 import type { AuditEvent } from '../../telemetry/audit.ts'
 import type { TenantWorld } from '../../tenants/world.ts'
-import { createIdentity } from '../identity.ts'
+import { joinOwnRest, type OwnRest } from '../own-rest.ts'
 import type { Part } from '../part.ts'
-import { joinRequestAudit } from '../request-audit.ts'
-import { tlsOf } from '../tls.ts'
 import type { TenantReplica } from './replica.ts'
 
-export interface Rest {
+export interface Rest extends Pick<OwnRest, 'listen' | 'trouble'> {
   /** Runs beside the replica, and closes before its connections do. */
   readonly part: Part
-  listen(): Promise<ApiServer>
-  /** Why callers cannot be identified; undefined if they can be. */
-  readonly trouble: () => string | undefined
 }
 
 /** @param isSynced whether the watches show the cluster */
 export function joinRest(replica: TenantReplica, rest: RestConfig, isSynced: () => boolean): Rest {
   const { basics, kube, world, poke } = replica
-  const { settings, config, clock, log, metrics, tracing } = basics
-  const identity = createIdentity(settings, {
-    ...{ clock, log },
-    onRequest: (result, seconds) => metrics.identityRequestDuration.observe({ result }, seconds),
-  })
+  const { clock } = basics
   const sudo = new Sudo({ world, kube, rest, clock, onWritten: poke })
-  const { auditor, flush } = joinRequestAudit(basics)
+  const { auditor, listen, trouble, stop, close } = joinOwnRest(basics, parts =>
+    createTenantsApi({ ...parts, tenants }),
+  )
   const events = joinEvents(replica, auditor)
   const tenants = new TenantService({ world, rest, sudo, clock, isSynced, openEvents: events.open })
-  const tls = tlsOf(basics)
-  const parts = { config, identity, metrics, tracing, clock, log, tenants, auditor }
   return {
     part: {
       start: events.start,
       stop: async () => {
         await events.stop()
-        flush()
+        stop()
       },
-      close: () => tls?.certificates.close(),
+      close,
     },
-    listen: () => {
-      tls?.certificates.start()
-      return listenApi({ config, clock, tls }, draining => createTenantsApi({ ...parts, draining }))
-    },
-    trouble: () => {
-      const reason = identity.trouble?.()
-      return reason && inFull(reason)
-    },
+    ...{ listen, trouble },
   }
 }
 
