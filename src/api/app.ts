@@ -1,5 +1,6 @@
 /** The API as a value: tests call it without a port, `server.ts` serves it on one. */
-import { OpenAPIHono } from '@hono/zod-openapi'
+import type { OpenAPIHono } from '@hono/zod-openapi'
+import { createBareApi } from './bare.ts'
 import { admission } from './bounds/admit.ts'
 import { limitDocuments } from './bounds/rates.ts'
 import { addDocumentRoute, labsWords } from './document/document.ts'
@@ -10,10 +11,6 @@ import { addImageRoutes } from './images/handlers.ts'
 import { addLabRoutes } from './labs/handlers.ts'
 import { auditChanges } from './request/audit.ts'
 import type { ApiEnv, ApiParts } from './request/env.ts'
-import { notFound, onError, onInvalid } from './request/errors.ts'
-import { checkedPath, refuseBadHead } from './request/head.ts'
-import { requestLog } from './request/request-log.ts'
-import { requestOrigin } from './request/request-origin.ts'
 import { EventStreams } from './sse/streams.ts'
 
 /** The features, in the order of the document. */
@@ -22,13 +19,7 @@ const features: readonly Mount[] = [addLabRoutes, addImageRoutes, addFormRoute]
 /** Makes the API: the routes of SQR-066 under the configured prefix, those of further features, and the document of all. */
 export function createApi(parts: ApiParts, more: readonly Feature[] = []): OpenAPIHono<ApiEnv> {
   const { prefix } = parts.config.api
-  const app = new OpenAPIHono<ApiEnv>({ defaultHook: onInvalid, getPath: checkedPath })
-  app.onError(onError)
-  app.notFound(notFound)
-  app.use(requestOrigin(parts))
-  app.use(requestLog(parts))
-  app.use(auditChanges(parts))
-  app.use(refuseBadHead)
+  const app = createBareApi(parts, auditChanges(parts))
   const admit = admission(parts)
   app.use(`${prefix}/*`, admit.bounded)
   const streams = new EventStreams(parts)

@@ -1,13 +1,10 @@
 /** The API of tenants as a value. It has no page: the process makes roles. */
-import { OpenAPIHono } from '@hono/zod-openapi'
+import type { OpenAPIHono } from '@hono/zod-openapi'
+import { createBareApi } from '../bare.ts'
 import { admission } from '../bounds/admit.ts'
 import { limitDocuments } from '../bounds/rates.ts'
 import { addDocumentRoute } from '../document/document.ts'
 import type { ApiEnv } from '../request/env.ts'
-import { notFound, onError, onInvalid } from '../request/errors.ts'
-import { checkedPath, refuseBadHead } from '../request/head.ts'
-import { requestLog } from '../request/request-log.ts'
-import { requestOrigin } from '../request/request-origin.ts'
 import { auditSudo } from './audit.ts'
 import { addTenantRoutes } from './handlers.ts'
 import { type TenantsApiParts, tenantsPrefix } from './parts.ts'
@@ -16,13 +13,7 @@ import { documentWords } from './words.ts'
 export function createTenantsApi(given: TenantsApiParts): OpenAPIHono<ApiEnv> {
   const { config } = given
   const parts = { ...given, config: { ...config, api: { ...config.api, prefix: tenantsPrefix } } }
-  const app = new OpenAPIHono<ApiEnv>({ defaultHook: onInvalid, getPath: checkedPath })
-  app.onError(onError)
-  app.notFound(notFound)
-  app.use(requestOrigin(parts))
-  app.use(requestLog(parts))
-  app.use(auditSudo(parts, parts.auditor))
-  app.use(refuseBadHead)
+  const app = createBareApi(parts, auditSudo(parts, parts.auditor))
   const admit = admission(parts)
   app.use(tenantsPrefix, admit.bounded)
   app.use(`${tenantsPrefix}/*`, admit.bounded)
