@@ -4,6 +4,7 @@ import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
+import { stepRedis } from './clock-steps.ts'
 import { isWhole } from './points.ts'
 import * as wave from './wave.ts'
 
@@ -21,9 +22,7 @@ const podUids = (fleet: Fleet, users: readonly Client[]) =>
 
 async function step(trial: Trial, fleet: Fleet, offSeconds: number): Promise<void> {
   trial.injected()
-  fleet.redis.stepClock(offSeconds)
-  const [seconds] = await fleet.world.redis.time()
-  if (Math.abs(Number(seconds) - Date.now() / 1000 - offSeconds) < 5) trial.landed()
+  if (await stepRedis(fleet, offSeconds)) trial.landed()
 }
 
 async function run(user: Client): Promise<void> {

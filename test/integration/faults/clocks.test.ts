@@ -3,6 +3,7 @@ import { attack, type Trial } from '../../kit/attack/attack.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
+import { stepRedis, stepReplica } from './clock-steps.ts'
 import { isWhole } from './points.ts'
 import * as wave from './wave.ts'
 
@@ -18,23 +19,13 @@ type Step = (fleet: Fleet, index: number) => Promise<boolean>
 
 const redisTo =
   (offSeconds: number): Step =>
-  async fleet => {
-    fleet.redis.stepClock(offSeconds)
-    const [seconds] = await fleet.world.redis.time()
-    return Math.abs(Number(seconds) - Date.now() / 1000 - offSeconds) < 5
-  }
+  fleet =>
+    stepRedis(fleet, offSeconds)
 
 const replicaTo =
   (offSeconds: number): Step =>
-  async (fleet, index) => {
-    fleet.failpoints.stepWallClock(fleet.replica(index).name, offSeconds * 1000)
-    const isSeen = async () => {
-      await fleet.admin.at(fleet.url(index)).labs()
-      const { time } = JSON.parse((await fleet.log(index)).trimEnd().split('\n').at(-1)!) as { time: string }
-      return Math.abs(Date.parse(time) - Date.now() - offSeconds * 1000) < 60_000
-    }
-    return eventually('the step of the clock', isSeen)
-  }
+  (fleet, index) =>
+    stepReplica(fleet, index, offSeconds)
 
 const ofRedis = [hour, 0, -hour, 0].map(redisTo)
 const ofReplicas = [hour, -hour].map(replicaTo)

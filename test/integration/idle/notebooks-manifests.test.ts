@@ -1,20 +1,18 @@
 /** The component notebooks in an overlay: a real API server accepts it, and its parts fit together. */
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { parse, parseAllDocuments, stringify } from 'yaml'
-import { makeCertificates, writeOverlay } from '../../../dev/in-cluster/overlay.ts'
-import { kustomize } from '../../../dev/kube/kustomize.ts'
+import { parse, stringify } from 'yaml'
 import { notebooksUser } from '../../../dev/redis/users.ts'
-import { makeUsers } from '../../../dev/stack/config.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { configWarnings, crossProblems } from '../../../src/settings/checks.ts'
+import { buildDemoOverlay, demoReference } from '../../kit/cluster/demo-overlay.ts'
 import { AdminKube } from '../../kit/cluster/kube.ts'
 import { forms, type Manifest, mountedFiles, secretsOf, tryOut } from '../../kit/cluster/manifests.ts'
 import { buildOverlay, containerOf, findObject, mountsOf, policiesFor, textOf } from '../../kit/cluster/overlays.ts'
 import { testBed } from '../../kit/testbed.ts'
 
-const { kubectl, kubeconfig, stateDir } = testBed()
+const { kubeconfig } = testBed()
 const admin = new AdminKube(kubeconfig)
 afterAll(() => admin.close())
 
@@ -154,25 +152,12 @@ test('the commands and the overlays of docs/idle-notebooks.md fit together', asy
 })
 
 test('the overlay of the demo in the cluster is accepted with notebooks', async () => {
-  const folder = mkdtempSync(join(stateDir, 'in-cluster-'))
-  const reference = (image: string) => `127.0.0.1:5000/skylab/${image}@sha256:${'a'.repeat(64)}`
-  const authority = join(folder, 'authority')
-  writeFileSync(authority, 'PEM')
-  const overlay = await writeOverlay({
-    folder: join(folder, 'overlay'),
-    images: { controller: reference('controller'), redis: reference('redis'), coredns: reference('coredns') },
-    registry: { address: '10.244.0.1:5001', authority },
-    labs: { docker: { repository: 'some/lab' }, recommendedTag: 'recommended' },
-    users: makeUsers(3),
-    certificates: await makeCertificates(join(folder, 'pki')),
-    ...{ tenants: false, notebooks: true },
-  })
-  const objects: Manifest[] = parseAllDocuments(await kustomize(kubectl, overlay.folder)).map(each => each.toJS())
+  const { folder, objects } = await buildDemoOverlay({ tenants: false, notebooks: true })
   expect(await tryOut(textOf(objects))).toContain(`deployment.apps/${name} serverside-applied`)
-  expect(containerOf(objects, name).image).toBe(reference('controller'))
+  expect(containerOf(objects, name).image).toBe(demoReference('controller'))
   expect(mountsOf(objects, name)).toEqual(expect.arrayContaining(['/etc/skylab/redis-tls', '/etc/skylab/ca']))
   const secret = objects.find(({ kind, metadata }) => kind === 'Secret' && metadata.name.startsWith('skylab-redis-'))
   const [users, password] = ['users.acl', 'notebooks-password'].map(key => Buffer.from(secret.data[key], 'base64'))
   expect(users!.toString()).toContain(`user ${name} reset on >${password} `)
-  expect(readFileSync(join(overlay.folder, 'notebooks.yaml'), 'utf8')).toContain(`rediss://${name}@skylab-redis:6379`)
+  expect(readFileSync(join(folder, 'notebooks.yaml'), 'utf8')).toContain(`rediss://${name}@skylab-redis:6379`)
 })

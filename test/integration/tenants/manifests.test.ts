@@ -1,22 +1,19 @@
 /** The component tenants in an overlay, alone and with the components that patch its Deployment too: a real API server accepts it. */
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { afterAll, describe, expect, test } from 'vitest'
-import { parse, parseAllDocuments, stringify } from 'yaml'
-import { makeCertificates, writeOverlay } from '../../../dev/in-cluster/overlay.ts'
-import { kustomize } from '../../../dev/kube/kustomize.ts'
+import { parse, stringify } from 'yaml'
 import { tenantsUser } from '../../../dev/redis/users.ts'
-import { makeUsers } from '../../../dev/stack/config.ts'
 import { rightsText } from '../../../src/cli/rights.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { configWarnings, crossProblems } from '../../../src/settings/checks.ts'
 import { renderTenantRights } from '../../../src/tenants/settings.ts'
+import { buildDemoOverlay, demoReference } from '../../kit/cluster/demo-overlay.ts'
 import { AdminKube } from '../../kit/cluster/kube.ts'
 import { forms, type Manifest, mountedFiles, secretsOf, tryOut } from '../../kit/cluster/manifests.ts'
 import { buildOverlay, containerOf, findObject, mountsOf, policiesFor, textOf } from '../../kit/cluster/overlays.ts'
 import { testBed } from '../../kit/testbed.ts'
 
-const { kubectl, kubeconfig, stateDir } = testBed()
+const { kubeconfig } = testBed()
 const admin = new AdminKube(kubeconfig)
 afterAll(() => admin.close())
 
@@ -169,23 +166,10 @@ describe('the connections of the controller of tenants', () => {
 })
 
 test('the overlay of the demo in the cluster is accepted with tenants', async () => {
-  const folder = mkdtempSync(join(stateDir, 'in-cluster-'))
-  const reference = (name: string) => `127.0.0.1:5000/skylab/${name}@sha256:${'a'.repeat(64)}`
-  const authority = join(folder, 'authority')
-  writeFileSync(authority, 'PEM')
-  const overlay = await writeOverlay({
-    folder: join(folder, 'overlay'),
-    images: { controller: reference('controller'), redis: reference('redis'), coredns: reference('coredns') },
-    registry: { address: '10.244.0.1:5001', authority },
-    labs: { docker: { repository: 'some/lab' }, recommendedTag: 'recommended' },
-    users: makeUsers(3),
-    certificates: await makeCertificates(join(folder, 'pki')),
-    tenants: true,
-  })
-  const objects: Manifest[] = parseAllDocuments(await kustomize(kubectl, overlay.folder)).map(each => each.toJS())
+  const { objects } = await buildDemoOverlay({ tenants: true })
   expect(await tryOut(textOf(objects))).toContain('deployment.apps/skylab-tenants serverside-applied')
   const container = containerOf(objects, 'skylab-tenants')
-  expect(container.image).toBe(reference('controller'))
+  expect(container.image).toBe(demoReference('controller'))
   expect(mountsOf(objects, 'skylab-tenants')).toEqual(
     expect.arrayContaining(['/etc/skylab/redis-tls', '/etc/skylab/ca']),
   )

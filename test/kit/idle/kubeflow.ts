@@ -14,26 +14,9 @@ import { silentLogger } from '../../../src/telemetry/log.ts'
 import { AdminKube } from '../cluster/kube.ts'
 import { eventually } from '../cluster/world.ts'
 import { testBed } from '../testbed.ts'
+import { notebookCrd } from './notebook-crd.ts'
 
 const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
-
-const notebookCrd = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'notebooks.kubeflow.org' },
-  spec: {
-    group: 'kubeflow.org',
-    scope: 'Namespaced',
-    names: { plural: 'notebooks', singular: 'notebook', kind: notebookKind.kind },
-    versions: [
-      {
-        ...{ name: 'v1', served: true, storage: true, subresources: { status: {} } },
-        schema: { openAPIV3Schema: { type: 'object', properties: { spec: anything, status: anything } } },
-      },
-    ],
-  },
-}
 
 /** Where a pretended server listens. */
 export interface ServerPlace {

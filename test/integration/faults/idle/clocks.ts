@@ -6,6 +6,7 @@
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import { eventually } from '../../../kit/cluster/world.ts'
 import type { Fleet } from '../../../kit/fleet/fleet.ts'
+import { stepRedis, stepReplica } from '../clock-steps.ts'
 import { isWhole } from '../points.ts'
 import {
   calm,
@@ -38,26 +39,14 @@ interface Step {
 const redisTo = (offSeconds: number): Step => ({
   words: `Redis' clock to ${offSeconds} s`,
   anew: true,
-  take: async fleet => {
-    fleet.redis.stepClock(offSeconds)
-    const [seconds] = await fleet.world.redis.time()
-    return Math.abs(Number(seconds) - Date.now() / 1000 - offSeconds) < 5
-  },
+  take: fleet => stepRedis(fleet, offSeconds),
 })
 
 const replicasTo = (offSeconds: number): Step => ({
   words: `the replicas' clocks to ${offSeconds} s`,
   anew: false,
   take: async fleet => {
-    const stepped = fleet.working().map(async index => {
-      fleet.failpoints.stepWallClock(fleet.replica(index).name, offSeconds * 1000)
-      const isSeen = async () => {
-        await fleet.admin.at(fleet.url(index)).labs()
-        const { time } = JSON.parse((await fleet.log(index)).trimEnd().split('\n').at(-1)!) as { time: string }
-        return Math.abs(Date.parse(time) - Date.now() - offSeconds * 1000) < 60_000
-      }
-      return eventually('the step of the clock', isSeen)
-    })
+    const stepped = fleet.working().map(index => stepReplica(fleet, index, offSeconds))
     return (await Promise.all(stepped)).every(Boolean)
   },
 })
