@@ -39,7 +39,7 @@ export interface CheckOptions {
 export type CheckResult = Look['kind'] | 'absent' | 'operating' | 'blind' | 'late'
 
 /**
- * A stop is decided on a look of no longer ago. What a server shows may be as old as the question. That it does not answer is
+ * A stop is decided on a look that is no older. An answer may be as old as its question. Silence is
  * known at the end of the look, however long that took. Age needs no look.
  */
 const freshLookMs = 2000

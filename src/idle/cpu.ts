@@ -65,7 +65,7 @@ export function cpuDuty(options: CpuOptions): Duty {
   })
   const periodMs = periodSeconds * 1000
   const round = async (take: Take): Promise<DutyRest> => {
-    // Of a pod that the watches do not show yet, nothing could be noted.
+    // Nothing could be noted of a pod that the watches do not show yet.
     if (!isFresh(pods) || (await take()) === null) return { ms: periodMs / 4 }
     const beganMs = clock.monotonicMs()
     await listAndJudge(options, duty.signal)
@@ -114,7 +114,7 @@ async function list({ kube, pods, clock, periodSeconds }: CpuOptions, signal: Ab
       if (!facts || agoMs === undefined) continue
       const { id, podUid } = facts
       const { millicores } = usage
-      // Of two figures of one pod the higher one counts.
+      // The higher one of two figures of a pod counts.
       if (millicores >= (found.get(id)?.millicores ?? 0)) found.set(id, { id, podUid, millicores, agoMs })
     }
     next = page.next
