@@ -43,12 +43,23 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   'src/tenants': ['src/base', 'src/config', 'src/kube', 'src/reconcile'],
   // Sudo with an end, which people ask for by REST, and the events of tenants.
   'src/sudo': ['src/base', 'src/config', 'src/telemetry', 'src/kube', 'src/store', 'src/reconcile', 'src/tenants'],
+  // The rules of apps, without I/O.
+  'src/apps': ['src/base', 'src/config', 'src/kube', 'src/kube/pods', 'src/reconcile'],
   // Carries requests of people to apps.
-  'src/gateway': [],
+  'src/gateway': [
+    'src/base',
+    'src/config',
+    'src/telemetry',
+    'src/http',
+    'src/tls',
+    'src/identity',
+    'src/store',
+    'src/apps',
+  ],
   // The HTTP API, and the processes.
   'src/api': [
     ...['src/base', 'src/config', 'src/telemetry', 'src/tls', 'src/identity', 'src/labs', 'src/form'],
-    ...['src/images/catalogue', 'src/ops', 'src/tenants', 'src/sudo', 'src/idle'],
+    ...['src/images/catalogue', 'src/ops', 'src/tenants', 'src/sudo', 'src/idle', 'src/apps'],
   ],
   'src/settings': ['src/base', 'src/config', 'src/identity', 'src/labs', 'src/tls'],
   'src/cli': ['src'],

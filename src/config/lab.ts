@@ -1,5 +1,6 @@
 /** The block `lab`: the settings of labs. */
 import { z } from 'zod'
+import { toleration } from './tolerations.ts'
 import { absolutePath, containerResources, dataKey, labelValue, memory, objectName, qualifiedName } from './values.ts'
 import { mount, sizeLimit, volume } from './volumes.ts'
 
@@ -28,14 +29,6 @@ const size = z.strictObject({
     .min(1)
     .optional()
     .describe('a user needs to be a member of one of these groups to have this size; default: all users may'),
-})
-
-const toleration = z.strictObject({
-  key: qualifiedName.optional().describe('key of the taint; without a key, any taint'),
-  operator: z.enum(['Exists', 'Equal']).optional().describe('default: Equal'),
-  value: labelValue.optional().describe('value of the taint, for Equal'),
-  effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).optional().describe('default: all of them'),
-  tolerationSeconds: z.number().int().optional().describe('how long NoExecute is tolerated; default: for ever'),
 })
 
 const secret = z.strictObject({

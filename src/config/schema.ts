@@ -3,8 +3,10 @@
  * Keys of the specification keep its names. Unknown keys are refused everywhere. Names of times have their unit.
  */
 import { z } from 'zod'
+import { apps } from './apps.ts'
 import { audit } from './audit.ts'
 import { form } from './form.ts'
+import { gateway } from './gateway.ts'
 import { identity } from './identity.ts'
 import { idle } from './idle.ts'
 import { images } from './images.ts'
@@ -188,8 +190,8 @@ const tracing = z.strictObject({
 /** The features that a process can serve. Each further one comes with its own rights, and so with a Deployment of its own. */
 const run = z
   .array(
-    z.enum(['labs', 'tenants', 'notebooks'], {
-      error: 'nothing of this name can be run; this release has: labs, tenants, notebooks',
+    z.enum(['labs', 'tenants', 'notebooks', 'apps', 'gateway'], {
+      error: 'nothing of this name can be run; this release has: labs, tenants, notebooks, apps, gateway',
     }),
   )
   .min(1, { error: 'names nothing to run' })
@@ -220,6 +222,8 @@ export const configSchema = z.strictObject({
   tracing: tracing.prefault({}).describe('The receiver of traces, if any'),
   audit: audit.prefault({}).describe('The log of all changes'),
   tenants: tenants.prefault({}).describe('Namespaces that people make themselves, where `run` names tenants'),
+  apps: apps.prefault({}).describe('Apps of groups, where `run` names apps'),
+  gateway: gateway.prefault({}).describe('The way from browsers to apps, where `run` names gateway'),
   idle: idle.prefault({}).describe('What ends when nobody uses it, of the kinds that `run` names'),
 })
 

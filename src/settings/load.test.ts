@@ -207,7 +207,10 @@ it('loadSettings reads the password of Redis without the newline at its end', as
 
 describe('loadSettings of run', () => {
   it.each([
-    ['run: [labs, apps]', 'run.1: nothing of this name can be run; this release has: labs, tenants, notebooks'],
+    [
+      'run: [labs, dreams]',
+      'run.1: nothing of this name can be run; this release has: labs, tenants, notebooks, apps, gateway',
+    ],
     ['run: []', 'run: names nothing to run'],
     ['run: [labs, labs]', 'run: names something twice'],
     ['run: labs', 'run: expected array, received string'],
