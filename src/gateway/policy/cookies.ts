@@ -1,0 +1,93 @@
+/** The gateway's own cookies, and the cookies that go to and come from apps. Pure. */
+import { appPrefix } from '../../apps/names.ts'
+import type { HeaderList } from '../../base/request-head.ts'
+import { type Names, namesOf } from './names.ts'
+
+/** Browsers accept this prefix only with `Secure` and `Path=/`, and without `Domain`: no other host can set it. */
+export const loginCookie = '__Host-skylab-login'
+/** Seed 001, "session". Each app has its own, by its path. */
+export const sessionCookie = 'phapplication-session-id'
+
+/** Of each kind: an app's script can set as many as a browser takes. */
+const mostTried = 4
+/** 32 random bytes in base64url. */
+const idForm = /^[\w-]{43}$/
+
+/**
+ * Names in lower case that no app sees and none may set: ours, and those by which Gafaelfawr and JupyterHub know people on
+ * the same host.
+ */
+const reserved: Names = namesOf(['phapplication-*', '__host-*', 'gafaelfawr', 'jupyterhub-*'])
+const isReserved = (name: string) => reserved(name.toLowerCase())
+
+/** What may be ids of a visitor's login and app session. They still have to be known. */
+export interface OwnCookies {
+  readonly login: readonly string[]
+  readonly session: readonly string[]
+}
+
+/** Reads the gateway's cookies; of many it takes the first, which have the longest path. */
+export function cookiesOf(rawHeaders: HeaderList): OwnCookies {
+  const login = new Set<string>()
+  const session = new Set<string>()
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]!.toLowerCase() !== 'cookie') continue
+    for (const pair of rawHeaders[i + 1]!.split(';')) {
+      const [name, value] = nameAndValue(pair)
+      if (name === loginCookie) add(login, value)
+      else if (name === sessionCookie) add(session, value)
+    }
+  }
+  return { login: [...login], session: [...session] }
+}
+
+function add(ids: Set<string>, value: string): void {
+  if (ids.size < mostTried && idForm.test(value)) ids.add(value)
+}
+
+/** A `Cookie` header without what no app may see; undefined where nothing is left. */
+export function cookiesForApp(header: string): string | undefined {
+  const kept = header.split(';').filter(pair => pair.trim() !== '' && !isReserved(nameAndValue(pair)[0]))
+  return kept.length > 0 ? kept.join(';').trim() : undefined
+}
+
+/**
+ * A `Set-Cookie` of an app, which browsers send back to this app alone; undefined where the name is not the app's to set.
+ * @param prefix of the app's public paths
+ * @param rewrite whether the app's paths lack the prefix
+ */
+export function setCookieOfApp(header: string, prefix: string, rewrite: boolean): string | undefined {
+  const [pair = '', ...attributes] = header.split(';')
+  const [name] = nameAndValue(pair)
+  // Without a name, browsers send the value alone, which may read as a pair.
+  if (name === '' || !pair.includes('=') || isReserved(name)) return undefined
+  const named = attributes.map(attribute => ({ attribute, name: nameAndValue(attribute)[0].toLowerCase() }))
+  const kept = named.filter(each => each.name !== 'domain' && each.name !== 'path').map(each => each.attribute)
+  const path = named.findLast(each => each.name === 'path')
+  const value = path === undefined ? '' : nameAndValue(path.attribute)[1]
+  return [pair, ...kept, ` Path=${pathUnder(prefix, value, rewrite)}`].join(';')
+}
+
+/** What lies elsewhere becomes the whole app: the app sees no other path than its own. */
+function pathUnder(prefix: string, path: string, rewrite: boolean): string {
+  if (path === prefix || path.startsWith(`${prefix}/`)) return path
+  return rewrite && path.startsWith('/') && path !== '/' ? prefix + path : prefix
+}
+
+/** A pair without `=` is a name without a value. */
+function nameAndValue(pair: string): [name: string, value: string] {
+  const at = pair.indexOf('=')
+  return at < 0 ? [pair.trim(), ''] : [pair.slice(0, at).trim(), pair.slice(at + 1).trim()]
+}
+
+/** @param id of a login. @param maxAgeSeconds the life of a login */
+export const setLoginCookie = (id: string, maxAgeSeconds: number): string =>
+  `${loginCookie}=${id}; Path=/; Max-Age=${Math.floor(maxAgeSeconds)}; ${ownAttributes}`
+
+/** It ends with the browser, and earlier with its entry in Redis. */
+export const setSessionCookie = (appId: string, id: string): string =>
+  `${sessionCookie}=${id}; Path=${appPrefix(appId)}; ${ownAttributes}`
+
+export const clearLoginCookie = (): string => `${loginCookie}=; Path=/; Max-Age=0; ${ownAttributes}`
+
+const ownAttributes = 'Secure; HttpOnly; SameSite=Lax'

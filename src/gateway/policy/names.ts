@@ -1,0 +1,40 @@
+/** Sets of header names, and lists of headers without them. Pure. */
+import type { HeaderList } from '../../base/request-head.ts'
+
+/** Whether a set has a name, which is in lower case. */
+export type Names = (name: string) => boolean
+
+/** @param list names in lower case; one that ends with `*` stands for all that begin so */
+export function namesOf(list: readonly string[]): Names {
+  const exact = new Set(list.filter(name => !name.endsWith('*')))
+  const beginnings = list.filter(name => name.endsWith('*')).map(name => name.slice(0, -1))
+  return name => exact.has(name) || beginnings.some(beginning => name.startsWith(beginning))
+}
+
+/** What holds for one connection only (RFC 9110, 7.6.1), whatever `Connection` says. */
+export const hopByHop = [
+  ...['connection', 'keep-alive', 'proxy-*', 'proxy', 'te', 'transfer-encoding', 'upgrade', 'http2-settings'],
+]
+
+/** The names that `Connection` lists, in lower case. */
+export function namedByConnection(list: HeaderList): ReadonlySet<string> {
+  const named = new Set<string>()
+  for (let i = 0; i < list.length; i += 2) {
+    if (list[i]!.toLowerCase() !== 'connection') continue
+    for (const option of list[i + 1]!.split(',')) named.add(option.trim().toLowerCase())
+  }
+  return named
+}
+
+/**
+ * A list with each header as `change` has it, in its place. Names keep their case.
+ * @param change gets the name in lower case. @returns the value; undefined to drop the header
+ */
+export function changed(list: HeaderList, change: (name: string, value: string) => string | undefined): string[] {
+  const kept: string[] = []
+  for (let i = 0; i < list.length; i += 2) {
+    const value = change(list[i]!.toLowerCase(), list[i + 1]!)
+    if (value !== undefined) kept.push(list[i]!, value)
+  }
+  return kept
+}

@@ -1,0 +1,100 @@
+/**
+ * Reads the target of a request: an app's path, or a page of the gateway itself. An app is chosen by the raw bytes of its id.
+ * What follows goes to the app as it was sent, and cannot lead to another one. Pure.
+ */
+import { appPrefix } from '../../apps/names.ts'
+import { hasDotSegment } from '../../base/request-head.ts'
+
+export interface AppTarget {
+  readonly kind: 'app'
+  readonly id: string
+  /** Path and query, as sent. */
+  readonly path: string
+  /** No slash follows the id: the browser is sent to the path with one, where relative links of the app work. */
+  readonly bare: boolean
+}
+
+/** A page of the gateway. */
+export type OwnTarget =
+  | { readonly kind: 'own'; readonly route: 'login' | 'logout'; readonly query: string }
+  | { readonly kind: 'own'; readonly route: 'start'; readonly id: string }
+
+export interface RefusedTarget {
+  readonly kind: 'refused'
+  readonly status: 400 | 404
+  /** For people. */
+  readonly reason: string
+}
+
+export type Target = AppTarget | OwnTarget | RefusedTarget
+
+/** Of an app's name (contract, "CRDs"). */
+const id = '[a-z](?:[-a-z0-9]{0,48}[a-z0-9])?'
+const app = new RegExp(`^/console/apps/(${id})(/.*)?$`)
+const start = new RegExp(`^/console/start/(${id})$`)
+const page = /^\/console\/(login|logout)$/
+/** Visible ASCII. A reader may cut off what follows `#`. */
+const visible = /^[!"$-~]*$/
+/** A longer one is not kept through a login; the app's first page is shown instead. */
+const longestNext = 2048
+
+/** @param raw the target of the request line, of which each character is a byte */
+export function readTarget(raw: string): Target {
+  const [path, query] = split(raw)
+  const fault = faultOf(path, query)
+  if (fault !== undefined) return { kind: 'refused', status: 400, reason: fault }
+  const [, appId, rest] = app.exec(path) ?? []
+  if (appId !== undefined) return { kind: 'app', id: appId, path: raw, bare: rest === undefined }
+  const [, route] = page.exec(path) ?? []
+  if (route !== undefined) return { kind: 'own', route: route as 'login', query: query.slice(1) }
+  const [, startId] = start.exec(path) ?? []
+  if (startId !== undefined) return { kind: 'own', route: 'start', id: startId }
+  return { kind: 'refused', status: 404, reason: 'there is nothing at this address' }
+}
+
+/** The query with its question mark, which may be all of it. */
+function split(raw: string): [path: string, query: string] {
+  const at = raw.indexOf('?')
+  return at < 0 ? [raw, ''] : [raw.slice(0, at), raw.slice(at)]
+}
+
+/** What another reader may read as another path. */
+function faultOf(path: string, query: string): string | undefined {
+  if (!path.startsWith('/')) return 'the address does not begin with a slash'
+  if (!visible.test(path) || !visible.test(query)) return 'the address has characters that must be percent-encoded'
+  if (path.includes('\\')) return 'the address has a backslash'
+  if (hasDotSegment(path)) return 'the address has dot segments'
+  return undefined
+}
+
+/** Where a target without a slash after the id leads: the same with it, and the same query. */
+export function withSlash({ id, path }: AppTarget): string {
+  const prefix = appPrefix(id)
+  return `${prefix}/${path.slice(prefix.length)}`
+}
+
+/** The path for the app. With `rewrite` it has no prefix. */
+export function pathForApp({ id, path }: AppTarget, { rewrite }: { readonly rewrite: boolean }): string {
+  if (!rewrite) return path
+  const rest = path.slice(appPrefix(id).length)
+  return rest.startsWith('/') ? rest : `/${rest}`
+}
+
+/** The login page, which leads back to the target. */
+export function loginPath({ id, path }: AppTarget): string {
+  const next = path.length <= longestNext ? path : `${appPrefix(id)}/`
+  return `/console/login?next=${encodeURIComponent(next)}`
+}
+
+/** @returns a path of an app; undefined for anything else, such as another site */
+export function checkNext(next: string | null | undefined): string | undefined {
+  if (!next || next.length > longestNext) return undefined
+  const target = readTarget(next)
+  return target.kind === 'app' ? target.path : undefined
+}
+
+/** The `next` of the login page's query; undefined where there is none, or two. */
+export function nextOf(query: string): string | undefined {
+  const all = new URLSearchParams(query).getAll('next')
+  return all.length === 1 ? checkNext(all[0]) : undefined
+}

@@ -1,0 +1,64 @@
+/** The headers of a request as an app gets them. Pure. */
+import { appPrefix } from '../../apps/names.ts'
+import type { AppRoute } from '../../base/app-route.ts'
+import type { HeaderList } from '../../base/request-head.ts'
+import { cookiesForApp } from './cookies.ts'
+import { changed, hopByHop, namedByConnection, namesOf } from './names.ts'
+import type { Site } from './site.ts'
+
+export interface ToAppFacts {
+  readonly site: Site
+  /** The address of the visitor, as far as trusted proxies tell it. */
+  readonly address?: string | undefined
+  /** Who asks; absent where the app is public, or nobody is logged in. */
+  readonly user?: string | undefined
+  /** The identity source does not know the `Authorization` of this request: it may be the app's. */
+  readonly isForeignAuthorization: boolean
+}
+
+/** What proxies tell apps. An app must believe none of it that a visitor wrote. */
+const toldByProxies = [
+  ...['forwarded', 'x-forwarded-*', 'x-real-ip', 'x-auth-request-*', 'x-original-*', 'x-skylab-*', 'x-rewrite-url'],
+  // Rack and its like let these choose how a file is answered.
+  ...['x-accel-*', 'x-sendfile*'],
+  ...['x-client-ip', 'x-cluster-client-ip', 'true-client-ip', 'remote-user', 'x-remote-*', 'x-webauth-*'],
+]
+const dropped = namesOf([...hopByHop, ...toldByProxies, 'host'])
+
+/**
+ * The list for the pump, which adds what frames the body. `Host` is that of the app's Service, so that an app which makes
+ * links of it reveals none of ours.
+ */
+export function toApp(rawHeaders: HeaderList, route: AppRoute, facts: ToAppFacts): string[] {
+  const isDropped = droppedFrom(rawHeaders)
+  const passesAuthorization = route.passAuthorization && facts.isForeignAuthorization
+  const kept = changed(rawHeaders, (name, value) => {
+    if (isDropped(name)) return undefined
+    if (name === 'authorization') return passesAuthorization ? value : undefined
+    return name === 'cookie' ? cookiesForApp(value) : value
+  })
+  return ['Host', route.passHost ? facts.site.host : route.host, ...kept, ...told(route, facts)]
+}
+
+/** Trailers of a request as an app gets them: some apps take them for headers. */
+export function trailersToApp(rawTrailers: HeaderList): string[] {
+  const isDropped = droppedFrom(rawTrailers)
+  const isCredential = (name: string) => name === 'authorization' || name === 'cookie'
+  return changed(rawTrailers, (name, value) => (isDropped(name) || isCredential(name) ? undefined : value))
+}
+
+/** WSGI and CGI read `X_Forwarded_User` as `X-Forwarded-User`, so no name with `_` goes along. */
+function droppedFrom(list: HeaderList): (name: string) => boolean {
+  const named = namedByConnection(list)
+  return name => dropped(name) || named.has(name) || name.includes('_')
+}
+
+function told(route: AppRoute, { site, address, user }: ToAppFacts): string[] {
+  const isKnown = user !== undefined && route.audience.kind !== 'public'
+  return [
+    ...(address === undefined ? [] : ['X-Forwarded-For', address]),
+    ...['X-Forwarded-Proto', site.proto, 'X-Forwarded-Host', site.host, 'X-Forwarded-Prefix', appPrefix(route.id)],
+    // Node writes each character as a byte.
+    ...(isKnown ? ['X-Forwarded-User', Buffer.from(user).toString('latin1')] : []),
+  ]
+}
