@@ -58,7 +58,7 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   ],
   // The HTTP API, and the processes.
   'src/api': [
-    ...['src/base', 'src/config', 'src/telemetry', 'src/tls', 'src/identity', 'src/labs', 'src/form'],
+    ...['src/base', 'src/config', 'src/telemetry', 'src/tls', 'src/http', 'src/identity', 'src/labs', 'src/form'],
     ...['src/images/catalogue', 'src/ops', 'src/tenants', 'src/sudo', 'src/idle', 'src/apps'],
   ],
   'src/settings': ['src/base', 'src/config', 'src/identity', 'src/labs', 'src/tls'],

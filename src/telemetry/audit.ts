@@ -7,6 +7,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Logger, pino } from 'pino'
 import type { Clock } from '../base/clock.ts'
+import type { Source } from '../base/source.ts'
 import type { LineSink } from './audit-sinks.ts'
 import type { Metrics } from './metrics.ts'
 import { withoutSecrets } from './without-secrets.ts'
@@ -37,16 +38,6 @@ export interface Actor {
   readonly scope?: string | undefined
   /** The identity provider that vouches for the name. */
   readonly provider?: string | undefined
-}
-
-/** The origin of a request. */
-export interface Source {
-  /** The trusted address: of the connection, or as trusted proxies report it. */
-  readonly address?: string | undefined
-  /** The other end of the connection, if that is a proxy. */
-  readonly proxy?: string | undefined
-  /** Further addresses of X-Forwarded-For, the nearest first. Any client may have written them. */
-  readonly claimed?: readonly string[] | undefined
 }
 
 /** The object of the action. */

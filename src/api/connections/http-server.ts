@@ -1,26 +1,22 @@
 /** An HTTP server with all limits of connections and times, which answers by an app. */
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { Socket } from 'node:net'
 import { getRequestListener, type HttpBindings } from '@hono/node-server'
 import type { Clock } from '../../base/clock.ts'
 import type { Limits } from '../../config/limits.ts'
+import { closeWhenIdle } from '../../http/closing.ts'
+import { boundConnections, boundSecureConnections } from '../../http/connections.ts'
+import { listen } from '../../http/listen.ts'
 import type { Certificates } from '../../tls/certificates.ts'
 import { createTlsServer } from '../../tls/server.ts'
 import type { ApiEnv, Head } from '../request/env.ts'
 import { errorResponse } from '../request/errors.ts'
 import { settleHead } from '../request/head.ts'
-import { closeWhenIdle } from './closing.ts'
-import { boundConnections, boundPipeline, boundSecureConnections, onClientError } from './connections.ts'
-import { hangUp, noTunnel, notHttp, onExpectation } from './refusals.ts'
+import { boundPipeline, onClientError } from './connections.ts'
+import { busy, hangUp, noTunnel, notHttp, onExpectation } from './refusals.ts'
 
 /** Overdue requests are checked for at this interval, so one is cut at most this much later. */
 const longestLookMs = 1000
-
-/**
- * Connections that may wait to be accepted: as many as the kernel allows (`net.core.somaxconn`), not Node's 511. A crowd beyond
- * that is dropped by the kernel, so a balancer cannot connect, and may cut its clients without an answer.
- */
-const backlog = 65_535
 
 export type Fetch = (request: Request, env: ApiEnv['Bindings']) => Response | Promise<Response>
 
@@ -91,8 +87,9 @@ function serverFor(limits: Limits, fetch: Fetch, tls: TlsParts | undefined) {
     : { server: createServer(options, listener), breakHandshakes: () => {} }
   // Cuts clients that read no answer, or send nothing more while nothing is sent to them.
   server.setTimeout(limits.stallTimeoutSeconds * 1000, socket => socket.destroy())
-  if (tls) boundSecureConnections(server, limits.maxConnections)
-  else boundConnections(server, limits.maxConnections)
+  const refuseBusy = (socket: Socket) => hangUp(socket, busy)
+  if (tls) boundSecureConnections(server, limits.maxConnections, refuseBusy)
+  else boundConnections(server, limits.maxConnections, refuseBusy)
   server.on('clientError', onClientError)
   server.on('checkExpectation', onExpectation)
   server.on('connect', (_, socket) => hangUp(socket, noTunnel))
@@ -113,14 +110,4 @@ async function close(server: Server, stopListening: () => Promise<void>, graceMs
   await closed
   over.abort()
   await deadline
-}
-
-function listen(server: Server, host: string, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host, port, backlog }, () => {
-      server.off('error', reject)
-      resolve((server.address() as AddressInfo).port)
-    })
-  })
 }

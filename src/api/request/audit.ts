@@ -3,12 +3,13 @@ import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
 import type { Identity, Scope } from '../../base/domain.ts'
+import { type Source, trustIn } from '../../base/source.ts'
 import type { Auditor } from '../../ops/audit.ts'
-import type { Actor, AuditAction, AuditEvent, Source } from '../../telemetry/audit.ts'
+import type { Actor, AuditAction, AuditEvent } from '../../telemetry/audit.ts'
 import { type Origin, originFields } from '../../telemetry/tracing.ts'
 import type { ApiEnv, ApiParts, AuditDraft } from './env.ts'
 import { toApiError } from './errors.ts'
-import { trustIn, whence } from './source.ts'
+import { whence } from './whence.ts'
 
 interface Change {
   readonly action: AuditAction

@@ -3,11 +3,12 @@ import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
 import type { Identity } from '../../base/domain.ts'
+import { trustIn } from '../../base/source.ts'
 import type { AuditAction, AuditEvent } from '../../telemetry/audit.ts'
 import { type Origin, originFields } from '../../telemetry/tracing.ts'
 import type { ApiEnv, AuditDraft, CommonParts } from '../request/env.ts'
 import { toApiError } from '../request/errors.ts'
-import { trustIn, whence } from '../request/source.ts'
+import { whence } from '../request/whence.ts'
 
 /** Gets the lines; refusals may be counted instead. */
 export interface SudoAuditor {

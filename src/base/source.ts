@@ -1,8 +1,15 @@
 /** The origin of a request: the connection's other end, and the addresses that trusted proxies report. */
 import { BlockList, isIP } from 'node:net'
-import type { Context } from 'hono'
-import type { Source } from '../../telemetry/audit.ts'
-import type { ApiEnv } from './env.ts'
+
+/** The origin of a request. */
+export interface Source {
+  /** The trusted address: of the connection, or as trusted proxies report it. */
+  readonly address?: string | undefined
+  /** The other end of the connection, if that is a proxy. */
+  readonly proxy?: string | undefined
+  /** Further addresses of X-Forwarded-For, the nearest first. Any client may have written them. */
+  readonly claimed?: readonly string[] | undefined
+}
 
 /** More than any chain of proxies has; further addresses are not read. */
 const maxHops = 16
@@ -19,10 +26,6 @@ export function trustIn(ranges: readonly string[]): IsTrusted {
   }
   return address => list.check(address, familyOf(address))
 }
-
-/** The origin of a request, as `sourceOf` judges it. */
-export const whence = (c: Context<ApiEnv>, isTrusted: IsTrusted): Source =>
-  sourceOf(c.env?.incoming?.socket.remoteAddress, c.req.header('x-forwarded-for'), isTrusted)
 
 /**
  * The first address from the right that is not a trusted proxy's is trusted, since a trusted proxy wrote it. Addresses
