@@ -2,7 +2,7 @@
 
 import type { LabOptions, Quotas, ResolvedImage } from '../base/domain.ts'
 import { invalid } from '../base/errors.ts'
-import { globs } from '../base/glob.ts'
+import { mask, secretTest } from '../base/secret-env.ts'
 import type { Config } from '../config/schema.ts'
 
 export type Env = Readonly<Record<string, string>>
@@ -33,13 +33,11 @@ export interface LabEnv {
 export const labPort = 8888
 
 const prefixVariable = 'JUPYTERHUB_SERVICE_PREFIX'
-const mask = '***'
 /** Visible ASCII, without characters that end a path. */
 const pathForm = /^\/[!-"$->@-~]*$/
 
 /** Whether a path can be a service prefix: true for exactly those that `labEnv` makes. */
 export const isServicePrefix = (path: string): boolean => pathForm.test(path) && path.endsWith('/')
-const urlWithUser = /:\/\/[^\s/?#]*@/
 
 /**
  * The environment of a lab. The controller's settings override the request's; the configuration's override both
@@ -85,12 +83,4 @@ function controllerEnv({ options, quotas, image }: EnvSources, servicePrefix: st
 function checkPrefix(path: string): string {
   if (!pathForm.test(path)) throw invalid('is no path that begins with a slash', 'body', 'env', prefixVariable)
   return path.endsWith('/') ? path : `${path}/`
-}
-
-const namesLike = globs({ ignoreCase: true })
-
-/** A variable is secret if its name matches a pattern, or if its value is an address with user information. */
-function secretTest(patterns: readonly string[]): (name: string, value: string) => boolean {
-  const isLike = namesLike(patterns)
-  return (name, value) => isLike(name) || urlWithUser.test(value)
 }
