@@ -42,6 +42,9 @@
  * | activity-states:KIND | sorted set | a week after the last check | workloads by what their last check found |
  * | activity-stops:KIND | sorted set | 2 minutes after the last stop | the stops of the last minute |
  * | activity-events | stream | a week after the last event | the events of all workloads, ids `<series>-<n>` |
+ * | app:UID | hash | a week after the last change | version and phase of an app that its stream was told last |
+ * | app-told:UID | sorted set | a week after the last change | what else its stream was told, by Redis' time |
+ * | app-events:UID | stream | a week after the last change | the events of an app, ids `<series>-<n>` |
  *
  * Every other kind of subjects has the same keys, under names that begin with the kind: `KIND:NAME` is a record, `KIND-waiting`
  * a sorted set, `KIND-events:NAME` a stream, `KIND-nonce:NONCE` an op. So no kind meets the members of another. A tenant has no
@@ -192,5 +195,10 @@ export class Keys extends Family {
   }
   activityStops(kind: string): string {
     return `${this.#tag}activity-stops:${kind}`
+  }
+
+  /** What the stream of an app was told. */
+  appTold(uid: string): string {
+    return `${this.#tag}app-told:${uid}`
   }
 }

@@ -92,6 +92,7 @@ it('the table of keys has the same types', () => {
   const named: Readonly<Record<string, string>> = {
     ...{ record: 'lab', failures: 'prepull-failures', epochs: 'KIND-epoch', slow: 'due-slow', told: 'activity-events' },
     ...{ floor: 'activity-floor', flushed: 'activity-flushed', states: 'activity-states', stops: 'activity-stops' },
+    known: 'app-told',
   }
   for (const { name, type } of scripts.flatMap(file => keysOf(read(file)))) {
     if (type !== 'any') expect(`${name}: ${documented.get(named[name] ?? name)}`).toBe(`${name}: ${type}`)

@@ -1,8 +1,8 @@
 /** The commands for the events of tenants. What they tell is kept by Kubernetes: here it may be lost. */
-import type { Connection, Entry } from './connection.ts'
-import { pairs } from './fields.ts'
+import type { Connection } from './connection.ts'
 import type { Family, Keys } from './keys.ts'
-import type { EventStream, StreamRead } from './streams.ts'
+import { readSeries, type StoredEvent } from './series.ts'
+import type { EventStream } from './streams.ts'
 
 /** The kind of subjects by which the rings of tenants are known. */
 export const tenantSubject = 'tenant'
@@ -38,10 +38,6 @@ export interface Told {
   readonly data: string
 }
 
-export interface StoredEvent extends Told {
-  readonly id: string
-}
-
 export class TenantStore {
   readonly #connection: Pick<Connection, 'run'>
   readonly #family: Family
@@ -73,33 +69,8 @@ export class TenantStore {
       subject: { kind: tenantSubject, name },
       read: async (series, afterSeq, limit = batch) => {
         if (!isThere()) return { found: false }
-        return this.#read(name, series, afterSeq, limit)
+        return readSeries(this.#connection, this.#family.events(name), series, afterSeq, limit)
       },
     }
   }
-
-  async #read(
-    name: string,
-    series: number | undefined,
-    afterSeq: number,
-    limit: number,
-  ): Promise<StreamRead<StoredEvent>> {
-    const args = [series ?? '', afterSeq, limit]
-    const [answer, ...rest] = (await this.#connection.run('read-series', [this.#family.events(name)], args)) as [string]
-    const place = { found: true, ended: false } as const
-    // Nothing was told yet.
-    if (answer === 'none') return { ...place, series: series ?? 0, lastSeq: afterSeq, events: [] }
-    const [lastSeries, lastSeq, entries] = rest as unknown as [number, number, Entry[]]
-    const events = entries.map(eventOf)
-    const last = events.at(-1)
-    if (!last) return { ...place, series: lastSeries, lastSeq, events }
-    const [of = 0, seq = 0] = last.id.split('-').map(Number)
-    const more = of < lastSeries || seq < lastSeq
-    return { ...place, series: of, lastSeq: seq, events, ...(more && { more }) }
-  }
-}
-
-function eventOf([id, flat]: Entry): StoredEvent {
-  const fields = pairs(flat)
-  return { id, event: fields.get('event') ?? '', data: fields.get('data') ?? '' }
 }
