@@ -1,4 +1,5 @@
 /** What the pump is given for a request, and what it says in the end. Pure. */
+import type { Socket } from 'node:net'
 import type { HeaderList } from './framing.ts'
 
 /** Where a request goes, as it was decided. */
@@ -11,6 +12,21 @@ export interface Destination {
   readonly headers: HeaderList
   /** The headers of the answer for the client; default: all but those of one connection. */
   answer?(status: number, headers: HeaderList): HeaderList
+  /** Called when both connections left HTTP, before further bytes are carried. */
+  opened?(tunnel: Tunnel): void
+}
+
+/** One end of a connection that left HTTP. */
+export interface Side {
+  readonly socket: Socket
+  /** What came in one packet with the head; it is passed on. */
+  readonly head: Buffer
+}
+
+/** Bytes go both ways between them, as long as they are piped. When one is closed, the other is too. */
+export interface Tunnel {
+  readonly client: Side
+  readonly app: Side
 }
 
 /**

@@ -2,17 +2,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { answerHeaders, headText } from './framing.ts'
-import type { Destination, Ending, PumpLimits } from './terms.ts'
+import type { Destination, Ending, PumpLimits, Tunnel } from './terms.ts'
 
-interface Side {
-  readonly socket: Socket
-  /** What came in one packet with the head. */
-  readonly head: Buffer
-}
-
-export interface TunnelParts {
-  readonly client: Side
-  readonly app: Side
+export interface TunnelParts extends Tunnel {
   /** The app's 101. */
   readonly answer: IncomingMessage
   readonly to: Destination
@@ -29,6 +21,7 @@ export async function join({ client, app, answer, to, limits }: TunnelParts): Pr
   // It sees the bytes of both ways.
   app.socket.setTimeout(limits.idleMs, () => app.socket.destroy())
   const ended = Promise.all([closing(client.socket, app.socket), closing(app.socket, client.socket)])
+  to.opened?.({ client, app })
   // The end of one way is passed on, and the other way goes on.
   client.socket.pipe(app.socket)
   app.socket.pipe(client.socket)

@@ -1,7 +1,7 @@
 /** Limits concurrent requests, from their head until their answer is sent. */
 import type { Context, MiddlewareHandler } from 'hono'
 import { createMiddleware } from 'hono/factory'
-import { whenAnswered } from '../request/answered.ts'
+import { whenAnswered } from '../../http/answered.ts'
 import type { ApiEnv } from '../request/env.ts'
 import { TotalLimit } from './held.ts'
 

@@ -1,7 +1,7 @@
 /** Limits the requests that may wait on a connection. */
 import type { RequestListener, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { whenAnswered } from '../request/answered.ts'
+import { whenAnswered } from '../../http/answered.ts'
 import { clientErrorAnswer, hangUp, refuse, tooManyUnanswered } from './refusals.ts'
 
 /** The unfinished answers of each connection, in their order. */

@@ -1,0 +1,45 @@
+/** All open WebSockets of a replica, and their end when it drains. */
+import type { Clock } from '../../base/clock.ts'
+import type { OpenSocket } from './socket.ts'
+
+/** Between two lots of closes. */
+const tickMs = 100
+/** For a frame that is on its way. */
+const frameMs = 5000
+
+export class Sockets {
+  readonly #clock: Clock
+  readonly #open = new Set<OpenSocket>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  /** Returns what takes it out again. */
+  add(socket: OpenSocket): () => void {
+    this.#open.add(socket)
+    return () => void this.#open.delete(socket)
+  }
+
+  /**
+   * Closes them evenly over this time, so that their clients do not all come to another replica at once. Those that open
+   * meanwhile are closed too.
+   */
+  async closeOver(ms: number): Promise<void> {
+    const endMs = this.#clock.monotonicMs() + ms
+    while (this.#open.size > 0) {
+      const leftMs = endMs - this.#clock.monotonicMs()
+      const lots = Math.max(1, Math.floor(leftMs / tickMs))
+      const lot = [...this.#open].slice(0, Math.ceil(this.#open.size / lots))
+      for (const socket of lot) {
+        this.#open.delete(socket)
+        socket.close(1012, 'the gateway restarts', Math.max(tickMs, Math.min(frameMs, leftMs)))
+      }
+      await this.#clock.sleep(tickMs)
+    }
+  }
+}
