@@ -8,7 +8,7 @@
 import { type Clock, notNeeded } from '../base/clock.ts'
 import { type Connection, type Entry, listenMs } from './connection.ts'
 import { valueIn } from './fields.ts'
-import { parseRing, type Ring } from './rings.ts'
+import { type Missed, parseRing, type Ring } from './rings.ts'
 
 /**
  * The pause after a reading, for each ring in it. A ring that comes alone is heard soon, and under load one call reads many:
@@ -30,24 +30,34 @@ interface Place {
 
 const number = (id: string) => Number(id.split('-')[0])
 
-export class Bell {
+/** A bell whose rings have a form of their own. */
+export class BellOf<R> {
   readonly #connection: Connection
   readonly #key: string
   readonly #clock: Clock
+  readonly #parse: (fields: readonly string[]) => R | undefined
   readonly #onError: (error: unknown) => void
-  readonly #listeners = new Set<(ring: Ring) => void>()
+  readonly #listeners = new Set<(ring: R | Missed) => void>()
   readonly #closing = new AbortController()
   /** Undefined until the listening connection has read its place. */
   #place: Place | undefined
 
-  constructor(connection: Connection, key: string, clock: Clock, onError: (error: unknown) => void = () => {}) {
+  /** @param parse reads the fields of an entry; rings for which it returns undefined are skipped */
+  constructor(
+    connection: Connection,
+    key: string,
+    clock: Clock,
+    parse: (fields: readonly string[]) => R | undefined,
+    onError: (error: unknown) => void = () => {},
+  ) {
     this.#connection = connection
     this.#key = key
     this.#clock = clock
+    this.#parse = parse
     this.#onError = onError
   }
 
-  on(listener: (ring: Ring) => void): () => void {
+  on(listener: (ring: R | Missed) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
@@ -130,7 +140,7 @@ export class Bell {
     place.epoch = first.epoch
     place.n = number(entries.at(-1)![0])
     for (const [, fields] of entries) {
-      const ring = parseRing(fields)
+      const ring = this.#parse(fields)
       if (ring) this.#notify(ring)
     }
     return entries.length
@@ -147,7 +157,7 @@ export class Bell {
     return placeOf(entry)
   }
 
-  #notify(ring: Ring): void {
+  #notify(ring: R | Missed): void {
     for (const listener of this.#listeners) {
       try {
         listener(ring)
@@ -155,6 +165,13 @@ export class Bell {
         this.#onError(error)
       }
     }
+  }
+}
+
+/** The bell of labs, and of whatever else has subjects. */
+export class Bell extends BellOf<Ring> {
+  constructor(connection: Connection, key: string, clock: Clock, onError?: (error: unknown) => void) {
+    super(connection, key, clock, parseRing, onError)
   }
 }
 

@@ -45,17 +45,28 @@
  * | app:UID | hash | a week after the last change | version and phase of an app that its stream was told last |
  * | app-told:UID | sorted set | a week after the last change | what else its stream was told, by Redis' time |
  * | app-events:UID | stream | a week after the last change | the events of an app, ids `<series>-<n>` |
+ * | app-routes | hash | never | by app: where its requests go, as JSON; and marks, which begin with a colon |
+ * | app-members | hash | never | by group: its members, as JSON; and the same marks |
+ * | app-removed:UID | string | an hour after the removal | this app or LNamespace is gone: no late writer brings its entry back |
+ * | app-intents | hash | 10 minutes after the last one | by app: a member wants it to be started |
+ * | bell-of-apps | stream | a day after the last ring | announces changes to gateways and to those who serve apps |
+ * | gw:login:HASH | hash | with the login | who has logged in; HASH is the SHA-256 of the id in the cookie |
+ * | gw:logins-of:USER | sorted set | with the last of them | the logins of a user, by their end |
+ * | gw:session:HASH | hash | with the session | the app and the login of a session of an app |
+ * | gw:epoch | string | never | the epoch of the last revocation |
+ * | gw:revoked:WHAT | string | with the last login that it concerns | logins and sessions of earlier epochs are void |
  *
  * Every other kind of subjects has the same keys, under names that begin with the kind: `KIND:NAME` is a record, `KIND-waiting`
  * a sorted set, `KIND-events:NAME` a stream, `KIND-nonce:NONCE` an op. So no kind meets the members of another. A tenant has no
  * operations: `tenant:NAME` is what its stream was told, and both expire a day after the last change.
  */
 import { labKind } from '../base/subject.ts'
+import { AppKeys } from './app-keys.ts'
 
 /** First words of other keys, which no kind may have. */
 const reserved = new Set([
   ...['events', 'tombstone', 'lease', 'nonce', 'idempotency', 'catalogue', 'digests'],
-  ...['due', 'activity'],
+  ...['due', 'activity', 'gw'],
 ])
 
 /**
@@ -132,6 +143,8 @@ export class Keys extends Family {
   readonly cpuLease: string
   readonly activityFloor: string
   readonly activityEvents: string
+  /** Of apps and gateways. */
+  readonly apps: AppKeys
   readonly #tag: string
 
   constructor(prefix: string) {
@@ -153,6 +166,7 @@ export class Keys extends Family {
     this.cpuLease = `${tag}lease-of-cpu`
     this.activityFloor = `${tag}activity-floor`
     this.activityEvents = `${tag}activity-events`
+    this.apps = new AppKeys(tag)
   }
 
   /** @throws if a kind cannot have this name */

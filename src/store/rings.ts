@@ -36,7 +36,15 @@ export type Ring =
       readonly op?: number
     }
   /** A ring of the whole installation has no subject, and concerns all subjects. */
-  | { readonly what: What<'installation'> | 'missed'; readonly subject?: undefined; readonly op?: undefined }
+  | { readonly what: What<'installation'>; readonly subject?: undefined; readonly op?: undefined }
+  | Missed
+
+/** Rings of any bell may have been lost. Never sent. */
+export interface Missed {
+  readonly what: 'missed'
+  readonly subject?: undefined
+  readonly op?: undefined
+}
 
 /**
  * Reads an entry of the bell. `fields`: its names and values in turns.

@@ -49,7 +49,9 @@ describe.each(scripts)('the header of %s', file => {
     expect(restOf(source).trim()).toBe(
       {
         'check-rights.1.lua': ': any of the installation',
+        'check-sessions.n.lua': 'for each session:',
         'extend-leases.n.lua': ', then for each lease:',
+        'extend-sessions.n.lua': 'for each session:',
         'find-activities.n.lua': 'for each workload:',
         'heal-counter.n.lua': ', then for each kind:',
         'judge-usage.n.lua': 'for each workload:',
@@ -84,13 +86,15 @@ it('a key has the same type in every header', () => {
 
 it('the table of keys has the same types', () => {
   const table = readFileSync(new URL('keys.ts', import.meta.url), 'utf8')
-  const rows = [...table.matchAll(/^ \* \| ((?:KIND)?[a-z-]+)[^|]* \| ([a-z ]+) \|/gm)].map(([, name, type]) => [
-    name,
-    type,
-  ])
+  const rows = [...table.matchAll(/^ \* \| ((?:KIND)?[a-z-]+(?::[a-z-]+)?)[^|]* \| ([a-z ]+) \|/gm)].map(
+    ([, name, type]) => [name, type],
+  )
   const documented = new Map(rows.map(([name, type]) => [name, type === 'sorted set' ? 'zset' : type]))
   const named: Readonly<Record<string, string>> = {
     ...{ record: 'lab', failures: 'prepull-failures', epochs: 'KIND-epoch', slow: 'due-slow', told: 'activity-events' },
+    ...{ login: 'gw:login', logins: 'gw:logins-of', session: 'gw:session', epoch: 'gw:epoch', revoked: 'gw:revoked' },
+    ...{ revokedUser: 'gw:revoked', revokedApp: 'gw:revoked', revokedEntry: 'gw:revoked' },
+    ...{ entries: 'app-routes', removed: 'app-removed', intents: 'app-intents' },
     ...{ floor: 'activity-floor', flushed: 'activity-flushed', states: 'activity-states', stops: 'activity-stops' },
     known: 'app-told',
   }
