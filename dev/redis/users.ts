@@ -1,5 +1,5 @@
 /** The users of Redis in `k8s/components`: ACL files with a place for the password. */
-import { aclLine } from '../../src/store/rights.ts'
+import { aclLine, gatewayAclLine } from '../../src/store/rights.ts'
 
 /** Placeholder for the password. */
 export const passwordPlace = 'PASSWORD'
@@ -27,6 +27,13 @@ export const tenantsUser = (password = passwordPlace): string => userOf(tenants,
 
 /** The text of `k8s/components/notebooks/users.acl`, as that of tenants. */
 export const notebooksUser = (password = passwordPlace): string => userOf(notebooks, password)
+
+/** The key prefix of processes that serve apps, whose keys gateways share. */
+const apps = 'skylab-apps'
+
+/** The text of `k8s/components/gateway/users.acl`: of the keys of apps, gateways reach some, and write fewer. */
+export const gatewayUser = (password = passwordPlace): string =>
+  `${gatewayAclLine({ name: 'skylab-gateway', password: `>${password}`, keyPrefix: apps })}\n`
 
 const userOf = (name: string, password: string): string =>
   `${aclLine({ name, password: `>${password}`, keyPrefix: name })}\n`

@@ -11,7 +11,7 @@ import type { Config } from '../config/schema.ts'
 import { Rarely, type RarelyOptions } from '../telemetry/rarely.ts'
 import { Link, type LinkOptions, secretsOf, type Trouble } from './link.ts'
 import { Demoted, meaningOf } from './replies.ts'
-import { callCommand, defineCommands } from './scripts.ts'
+import { callCommand, callLoaded, defineCommands } from './scripts.ts'
 import { fieldOf, noCluster } from './server.ts'
 import { Troubles } from './troubles.ts'
 
@@ -30,6 +30,8 @@ export interface ConnectionOptions {
   readonly log?: RarelyOptions['log']
   /** For metrics: a command's name, its duration in seconds, and whether it was answered. */
   readonly onCall?: (name: string, seconds: number, answered: boolean) => void
+  /** Its user is not allowed to call EVAL, as that of gateways. */
+  readonly withoutEval?: boolean | undefined
 }
 
 /** One entry of a stream: its id, then names and values of its fields. */
@@ -45,16 +47,18 @@ export class Connection {
   readonly #troubles: Troubles
   readonly #outage: Rarely
   readonly #retryWithinMs: number
+  readonly #call: typeof callCommand
   readonly #onMove = new Set<() => void>()
   #identity: string | undefined
   /** The identity of the Redis that was used last. */
   #lastIdentity: string | undefined
   #becomingReady: Promise<boolean> | undefined
 
-  constructor({ clock, onCall, log = silent, ...options }: ConnectionOptions) {
+  constructor({ clock, onCall, log = silent, withoutEval = false, ...options }: ConnectionOptions) {
     const { commandTimeoutMs } = options.config
     this.#clock = clock
     this.#onCall = onCall
+    this.#call = withoutEval ? callLoaded : callCommand
     this.#troubles = new Troubles(clock, log, { secrets: secretsOf(options.config.url, options.login) })
     this.#outage = new Rarely({ clock, log, trouble: 'Redis cannot be used', over: 'Redis can be used again' })
     this.#retryWithinMs = commandTimeoutMs * 0.6
@@ -157,8 +161,8 @@ export class Connection {
    * @throws {RetryLater} when Redis does not answer
    */
   async run(name: string, keys: readonly string[], args: Args): Promise<unknown> {
-    if (typeof args !== 'function') return this.#ask(() => callCommand(this.commands, name, keys, args), name)
-    return this.#ask(async () => callCommand(this.commands, name, keys, args(this.#knownIdentity())), name)
+    if (typeof args !== 'function') return this.#ask(() => this.#call(this.commands, name, keys, args), name)
+    return this.#ask(async () => this.#call(this.commands, name, keys, args(this.#knownIdentity())), name)
   }
 
   /** Calls any read in the same way. */

@@ -2,7 +2,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { aclLine, commandsOfHeal, commandsOfReplicas } from './rights.ts'
+import {
+  aclLine,
+  commandsOfGateways,
+  commandsOfHeal,
+  commandsOfReplicas,
+  gatewayAclLine,
+  scriptsOfGateways,
+} from './rights.ts'
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const read = (path: string) => readFileSync(at(path), 'utf8')
@@ -35,7 +42,8 @@ const inRedlock = [
 describe('commandsOfReplicas', () => {
   test('has exactly the commands that scripts and program call', () => {
     const called = [...inScripts, ...inSource, ...inRedlock, ...bySending].filter(name => !ofClient.includes(name))
-    const listed = [...commandsOfReplicas, ...commandsOfHeal]
+    // Only gateways load their scripts.
+    const listed = [...commandsOfReplicas, ...commandsOfHeal, 'script']
     expect([...new Set(called)].sort()).toEqual([...listed].sort())
   })
 
@@ -63,5 +71,37 @@ describe('aclLine', () => {
     expect(line).toMatch(/^user skylab reset on >secret ~\{observatory\}:\* \+del .* \+zscore$/)
     expect(line).not.toMatch(/@|&/)
     expect(aclLine({ name: 'x', password: 'nopass', keyPrefix: 'y', more: commandsOfHeal })).toMatch(/ \+scan$/)
+  })
+})
+
+describe('commandsOfGateways', () => {
+  const folder = at('commands')
+  const source = (script: string) => read(`commands/${readdirSync(folder).find(file => file.startsWith(`${script}.`))}`)
+  const withIncludes = (lua: string) => [
+    lua,
+    ...(/^-- @include (.+)$/m.exec(lua)?.[1]?.split(' ') ?? []).map(name => read(`commands/include/${name}.lua`)),
+  ]
+  const called = scriptsOfGateways
+    .flatMap(script => withIncludes(source(script)))
+    .flatMap(lua => [...lua.matchAll(/redis\.call\('([A-Z]+)'/g)].map(([, name]) => name!.toLowerCase()))
+
+  test('has exactly what their scripts call, beside their own reads and what sends scripts', () => {
+    const own = ['evalsha', 'get', 'hgetall', 'hmget', 'info', 'script|load', 'xread', 'xrevrange']
+    expect([...new Set([...called, ...own])].sort()).toEqual([...commandsOfGateways])
+  })
+
+  test('has neither EVAL nor an administrative command', () => {
+    expect(commandsOfGateways.filter(name => !commandsOfReplicas.includes(name))).toEqual(['script|load'])
+    expect(commandsOfGateways).not.toContain('eval')
+  })
+})
+
+describe('gatewayAclLine', () => {
+  test('permits the keys of gateways alone, and four to read', () => {
+    const line = gatewayAclLine({ name: 'gateway', password: '>secret', keyPrefix: 'p' })
+    expect(line).toMatch(
+      /^user gateway reset on >secret ~\{p\}:gw:\* ~\{p\}:app-intents ~\{p\}:bell-of-apps ~\{p\}:activity:app:\* ~\{p\}:activity-flushed:app %R~\{p\}:app-routes %R~\{p\}:app-members %R~\{p\}:activity-floor %R~\{p\}:generation \+del /,
+    )
+    expect(line).not.toMatch(/@|&| ~\*|\+eval /)
   })
 })

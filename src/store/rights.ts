@@ -67,6 +67,66 @@ export function aclLine({ name, password, keyPrefix, more = [] }: AclUser): stri
   return ['user', name, 'reset', 'on', password, `~{${keyPrefix}}:*`, ...rights].join(' ')
 }
 
+/** Scripts that gateways call. */
+export const scriptsOfGateways: readonly string[] = [
+  ...['create-login', 'remove-login', 'revoke-entries', 'create-session', 'check-sessions', 'extend-sessions'],
+  ...['ask-start', 'touch-activity', 'check-rights'],
+]
+
+/** What they call beside what these scripts call. */
+const ownCommandsOfGateways = ['evalsha', 'get', 'hgetall', 'hmget', 'info', 'script|load', 'xread', 'xrevrange']
+
+/** Commands that gateways send, or their scripts call. EVAL is none: what they run is loaded, and has its hash. */
+export const commandsOfGateways: readonly string[] = [
+  ...ownCommandsOfGateways,
+  ...['del', 'hdel', 'hget', 'hincrby', 'hlen', 'hset', 'pexpire', 'pttl', 'set', 'time', 'xadd'],
+  ...['zadd', 'zcard', 'zrange', 'zrem'],
+].sort()
+
+/**
+ * One line of an ACL file: the user of gateways. They share the keys of those who serve apps, and reach no more than they need:
+ * whoever has this password gives nobody a route, makes nobody a member, and sees nothing of labs.
+ */
+export function gatewayAclLine({ name, password, keyPrefix }: Omit<AclUser, 'more'>): string {
+  const tag = `{${keyPrefix}}:`
+  const own = ['gw:*', 'app-intents', 'bell-of-apps', 'activity:app:*', 'activity-flushed:app']
+  const toRead = ['app-routes', 'app-members', 'activity-floor', 'generation']
+  const keys = [...own.map(key => `~${tag}${key}`), ...toRead.map(key => `%R~${tag}${key}`)]
+  const rights = commandsOfGateways.map(command => `+${command}`)
+  return ['user', name, 'reset', 'on', password, ...keys, ...rights].join(' ')
+}
+
+/**
+ * As `missingRights`, of a gateway.
+ * @throws {RetryLater} when Redis does not answer, or permits no scripts
+ */
+export async function missingRightsOfGateway(
+  connection: Pick<Connection, 'run'>,
+  keys: Keys,
+): Promise<readonly string[]> {
+  const { apps } = keys
+  const onOwn = commandsOfGateways
+    .filter(name => name !== 'script|load')
+    .map(name => [name, ...replicaCommands[name]!.map(word => (word === key ? apps.epoch : word))])
+  const own = [apps.intents, keys.activity('app', 'x'), keys.activityFlushed('app')].map(each => [
+    'hset',
+    each,
+    'a',
+    'b',
+  ])
+  const toRead = [apps.routes, apps.members].flatMap(each => [
+    ['hgetall', each],
+    ['hmget', each, 'a'],
+  ])
+  const rings = [
+    ['xadd', apps.bell, '*', 'a', 'b'],
+    ['xread', 'STREAMS', apps.bell, '0'],
+  ]
+  const words = [...onOwn, ['script', 'load', 'return 1'], ...own, ...toRead, ...rings]
+  const missing = (await connection.run('check-rights', [apps.epoch], [JSON.stringify(words)])) as string[]
+  return [...new Set(missing)]
+}
+
 /**
  * Lists the commands that this connection's user is not allowed to call on keys of its installation. The server judges.
  * @throws {RetryLater} when Redis does not answer, or permits no scripts

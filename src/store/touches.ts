@@ -1,4 +1,5 @@
 /** Signs of life of workloads from outside of checks: their use, and requests to keep them. */
+import { labKind } from '../base/subject.ts'
 import type { WorkloadKind } from '../config/idle.ts'
 import type { Connection } from './connection.ts'
 import { comparingLabs } from './due.ts'
@@ -63,7 +64,7 @@ export class TouchStore {
     const upTo = upToMs === undefined ? '' : Math.floor(upToMs)
     const [is, now, ...answers] = (await this.#connection.run(
       'touch-activity',
-      [this.#keys.generation, this.#keys.activityFlushed(kind), ...keys],
+      [this.#generationFor(kind), this.#keys.activityFlushed(kind), ...keys],
       identity => [identity, kind, source, gateway, leaving ? '1' : '', upTo, gatewayGoneMs, ...args],
     )) as [string, string, ...TouchAnswer[]]
     if (is === 'comparing') throw comparingLabs()
@@ -109,6 +110,12 @@ export class TouchStore {
   }
 
   #keysOf(kind: WorkloadKind, id: string): [activity: string, record: string] {
-    return [this.#keys.activity(kind, id), this.#keys.family(kind).record(id)]
+    const activity = this.#keys.activity(kind, id)
+    return [activity, kind === labKind ? this.#keys.family(kind).record(id) : activity]
+  }
+
+  /** Only labs have records and a compare. A gateway has no right to these keys, and Redis judges every key that is named. */
+  #generationFor(kind: WorkloadKind): string {
+    return kind === labKind ? this.#keys.generation : this.#keys.activityFlushed(kind)
   }
 }
