@@ -49,11 +49,11 @@ export class Exchange {
   }
 
   #upload(): void {
-    const { incoming, upstream } = this.#parts
+    const { incoming, upstream, to } = this.#parts
     incoming.pipe(upstream, { end: false })
     incoming.once('end', () => {
       if (this.#isOver) return
-      addTrailers(upstream, incoming.rawTrailers)
+      addTrailers(upstream, to.trailers?.('request', incoming.rawTrailers) ?? incoming.rawTrailers)
       upstream.end()
     })
     // An app may answer, or say 100, before the first byte of the body.
@@ -107,10 +107,10 @@ export class Exchange {
   }
 
   #answered(): void {
-    const { outgoing, upstream } = this.#parts
-    const answer = this.#answer!
+    const { outgoing, upstream, to } = this.#parts
+    const { rawTrailers } = this.#answer!
     if (this.#isOver) return
-    addTrailers(outgoing, answer.rawTrailers)
+    addTrailers(outgoing, to.trailers?.('answer', rawTrailers) ?? rawTrailers)
     outgoing.once('finish', () => this.#end('done'))
     outgoing.end()
     if (upstream.writableFinished) return
@@ -120,11 +120,12 @@ export class Exchange {
   }
 
   #inform(status: number, headers: string[]): void {
-    const { incoming, outgoing } = this.#parts
+    const { incoming, outgoing, to } = this.#parts
     this.#information += 1
     const isKnown = incoming.httpVersionMinor > 0 && status !== 101 && this.#information <= maxInformation
     if (isKnown && !this.#isOver && !outgoing.headersSent) {
-      isWritten(() => outgoing.writeInformation(status, answerHeaders(status, headers) ?? []))
+      const list = answerHeaders(status, headers) ?? []
+      isWritten(() => outgoing.writeInformation(status, [...(to.answer?.(status, list) ?? list)]))
     }
   }
 

@@ -1,7 +1,5 @@
 /** What holds for one connection only: how heads frame bodies, and which headers end at the gateway. Pure. */
-
-/** Names and values in turn, as Node's `rawHeaders`. */
-export type HeaderList = readonly string[]
+import type { HeaderList } from '../base/request-head.ts'
 
 /** What framing needs of a request. */
 export interface RequestHead {

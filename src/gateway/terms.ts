@@ -1,6 +1,6 @@
 /** What the pump is given for a request, and what it says in the end. Pure. */
 import type { Socket } from 'node:net'
-import type { HeaderList } from './framing.ts'
+import type { HeaderList } from '../base/request-head.ts'
 
 /** Where a request goes, as it was decided. */
 export interface Destination {
@@ -10,8 +10,10 @@ export interface Destination {
   readonly path: string
   /** With `Host`. The pump adds what frames the body. */
   readonly headers: HeaderList
-  /** The headers of the answer for the client; default: all but those of one connection. */
+  /** The headers of an answer for the client, informational ones too; default: all but those of one connection. */
   answer?(status: number, headers: HeaderList): HeaderList
+  /** The trailers that go along, of the request to the app or of the answer to the client; default: all. */
+  trailers?(of: 'request' | 'answer', trailers: HeaderList): HeaderList
   /** Called when both connections left HTTP, before further bytes are carried. */
   opened?(tunnel: Tunnel): void
 }

@@ -30,13 +30,12 @@ export function publicRefresh(value: string, route: AppRoute, site: Site): strin
 /** Hosts under which the app knows itself: what it got as `Host`, and the address of its Service. */
 function isOwnHost(authority: string, { host, address, passHost }: AppRoute, site: Site): boolean {
   const own = [host, ...(address ? [addressText(address)] : []), ...(passHost ? [site.host] : [])]
-  return own.some(each => authority.toLowerCase() === each.toLowerCase() || authority === withoutHttpPort(each))
+  const asked = authority.toLowerCase()
+  // Libraries leave the port of plain HTTP out.
+  return own.map(each => each.toLowerCase()).some(each => asked === each || `${asked}:80` === each)
 }
 
 const addressText = ({ ip, port }: { ip: string; port: number }) => `${ip.includes(':') ? `[${ip}]` : ip}:${port}`
-
-/** Libraries leave the port of plain HTTP out. */
-const withoutHttpPort = (host: string) => (host.endsWith(':80') ? host.slice(0, -':80'.length) : undefined)
 
 /** @param path what follows the host: empty, or from its slash, `?` or `#` on */
 function publicPath(path: string, { id, rewrite }: AppRoute): string {

@@ -115,6 +115,7 @@ export const patientLimits: PumpLimits = {
 export interface WiresOptions {
   readonly limits?: Partial<PumpLimits>
   readonly answer?: Destination['answer']
+  readonly trailers?: Destination['trailers']
 }
 
 /** An app that follows a script, a server with a pump before it, and clients. */
@@ -187,9 +188,9 @@ export class Wires {
   }
 
   #to({ url, rawHeaders }: IncomingMessage): Destination {
-    const { answer } = this.#options
+    const { answer, trailers } = this.#options
     const to = { host: '127.0.0.1', port: this.#ports.app, path: url!, headers: rawHeaders }
-    return answer ? { ...to, answer } : to
+    return { ...to, ...(answer && { answer }), ...(trailers && { trailers }) }
   }
 
   async #request(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
