@@ -9,6 +9,7 @@ import { ConfigError } from './config/problems.ts'
 import { checkWithoutSecrets, loadSettings, type Settings } from './settings/load.ts'
 
 const usage = `usage: skylab serve --config FILE             answer requests until SIGTERM
+       skylab gateway --config FILE           carry requests of people to apps until SIGTERM; as serve with run: [gateway]
        skylab check --config FILE [--without-secrets] [--manifests FILE]
                                               check a configuration, and name images in manifests without a digest;
                                               --without-secrets reads no file that the configuration names
@@ -64,7 +65,7 @@ async function run(command: FileCommand, { env, serve, out, err }: Invocation): 
   if (command.kind === 'render') return (await import('./cli/render.ts')).renderFiles(command, { out, err })
   if (command.kind === 'rights') return (await import('./cli/rights.ts')).showRights(command, { out, err })
   if (command.kind === 'check') return check(command, { env, out, err })
-  const settings = await loadSettings(command.config, env)
+  const settings = await loadSettings(command.config, env, command.kind === 'gateway' ? { run: 'gateway' } : {})
   if (command.kind === 'heal') return (await import('./cli/heal.ts')).heal(settings, command, { out, err })
   await serve(settings)
   return undefined
@@ -89,7 +90,7 @@ interface CheckCommand {
 }
 
 type FileCommand =
-  | { readonly kind: 'serve'; readonly config: string }
+  | { readonly kind: 'serve' | 'gateway'; readonly config: string }
   | CheckCommand
   | { readonly kind: 'images'; readonly config: string; readonly json: boolean }
   | { readonly kind: 'rights'; readonly config: string; readonly namespace?: string | undefined }
@@ -127,6 +128,7 @@ const options = {
 /** Options by command. */
 const takenBy: Readonly<Record<FileCommand['kind'], readonly string[]>> = {
   serve: ['config'],
+  gateway: ['config'],
   check: ['config', 'manifests', 'without-secrets'],
   images: ['config', 'json'],
   rights: ['config', 'namespace'],
@@ -165,6 +167,7 @@ if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLTo
     // A process loads only what it serves.
     serve: async settings => {
       const { run } = settings.config
+      if (run.includes('gateway')) return (await import('./run/gateway/serve.ts')).serveGateway(settings)
       if (run.includes('tenants')) return (await import('./run/tenants/serve.ts')).serveTenants(settings)
       if (run.includes('notebooks')) return (await import('./run/notebooks/serve.ts')).serveNotebooks(settings)
       return (await import('./run/serve.ts')).serve(settings)

@@ -1,6 +1,6 @@
 /** The block `gateway`: the way from browsers to apps. */
 import { z } from 'zod'
-import { seconds } from './values.ts'
+import { cidr, seconds } from './values.ts'
 
 const count = (value: number) => z.number().int().positive().default(value)
 
@@ -21,7 +21,9 @@ export const gateway = z.strictObject({
   sessionMinutes: z.number().positive().max(1440).default(30).describe('life of an app session without a request'),
   headSeconds: seconds(60).describe('time for an app to begin its answer'),
   idleSeconds: seconds(3600).describe('time without a byte after which an exchange ends'),
-  drainSeconds: seconds(60).describe('time over which WebSockets are closed when the process ends'),
+  drainSeconds: seconds(60).describe(
+    'time over which WebSockets are closed when the process ends, after 5 s in which it still takes connections; `terminationGracePeriodSeconds` must be at least 20 s more',
+  ),
   limits: z
     .strictObject({
       requestsPerApp: count(256).describe('requests to one app at once; further ones get 503'),
@@ -32,8 +34,18 @@ export const gateway = z.strictObject({
     })
     .prefault({})
     .describe('bounds of each replica'),
+  activity: z
+    .strictObject({
+      anonymous: z.boolean().default(false).describe('whether requests without a login, to public apps, count as use'),
+      ignorePaths: z
+        .array(z.string().regex(/^\/[!-~]*$/, { error: 'not the beginning of a path, such as /healthz' }))
+        .default([])
+        .describe('beginnings of paths after the id of an app, such as `/healthz`, whose requests are no use'),
+    })
+    .prefault({})
+    .describe('what counts as use of an app, where `idle` stops apps that nobody uses'),
   trustedProxies: z
-    .array(z.string())
+    .array(cidr)
     .default([])
     .describe('CIDRs of proxies before the gateway, whose X-Forwarded-For is believed for logs and apps'),
 })

@@ -1,6 +1,7 @@
 /** Checks between keys of the configuration. */
 import type { GafaelfawrConfig } from '../config/identity.ts'
 import type { Config } from '../config/schema.ts'
+import { gatewayProblems, gatewayWarnings, servesGateway } from './gateway-checks.ts'
 import { idleProblems, idleWarnings, ownedKinds } from './idle-checks.ts'
 import { labProblems } from './lab-checks.ts'
 import { labWarnings } from './lab-warnings.ts'
@@ -26,6 +27,7 @@ export function crossProblems(config: Config): string[] {
     ...(servesTenants(config) ? tenantProblems(config) : []),
     ...(servesTenantsRest(config) ? ofRest() : []),
     ...(servesNotebooksRest(config) ? [...identityProblems(config), ...tlsProblems(config)] : []),
+    ...(servesGateway(config) ? [...staticProblems(config), ...gatewayProblems(config), ...tlsProblems(config)] : []),
     ...(ownedKinds(config.run).length > 0 ? idleProblems(config) : []),
     ...timeProblems(config),
     ...redisProblems(config),
@@ -54,6 +56,7 @@ export function configWarnings(config: Config): string[] {
   if (servesTenants(config)) {
     return [...tenantWarnings(config), ...(servesTenantsRest(config) ? ofRest() : []), ...ofIdle]
   }
+  if (servesGateway(config)) return [...gatewayWarnings(config), ...ofIdle]
   if (servesNotebooksRest(config)) return [...ofRest(), ...ofIdle]
   if (!servesLabs(config)) return ofIdle
   const missing = promisedSizes.filter(name => !Object.hasOwn(config.lab.sizes, name))
@@ -98,12 +101,15 @@ function trustWarnings({ identity: { provider, gafaelfawr } }: Config): string[]
 /** @param needed the proofs that the ingresses of this process must have */
 function identityProblems({ identity, api }: Config, needed: readonly Proofs[] = proofs): string[] {
   const { provider, gafaelfawr } = identity
-  if (provider === 'static' && identity.static === undefined) {
-    return ['identity.static.file: is required by the provider static']
-  }
+  if (provider === 'static') return staticProblems({ identity })
   if (identity[provider] === undefined) return [`identity.${provider}: is required by the provider ${provider}`]
   if (provider !== 'gafaelfawr' || gafaelfawr === undefined) return []
   return ingressProblems(gafaelfawr, api, needed)
+}
+
+function staticProblems({ identity }: Pick<Config, 'identity'>): string[] {
+  const lacks = identity.provider === 'static' && identity.static === undefined
+  return lacks ? ['identity.static.file: is required by the provider static'] : []
 }
 
 /** The keys that list an ingress's proofs. */

@@ -64,7 +64,9 @@ describe('loadSettings’ namespace of the controller', () => {
     const mounted = join(folder, 'namespace')
     if (pod !== undefined) await writeFile(mounted, pod)
     await writeFile(join(folder, 'skylab.yaml'), minimal + yaml)
-    return (await loadSettings(join(folder, 'skylab.yaml'), { SKYLAB_SEALING_KEY: sealingKey }, mounted)).namespace
+    return (
+      await loadSettings(join(folder, 'skylab.yaml'), { SKYLAB_SEALING_KEY: sealingKey }, { podNamespaceFile: mounted })
+    ).namespace
   }
 
   it.each([

@@ -13,6 +13,7 @@ import { parseTokens, type TokenRecord } from '../identity/tokens.ts'
 import { type Pair, readPair, type TlsFiles, UnusableFile } from '../tls/files.ts'
 import { configWarnings, crossProblems, servesLabs, servesNotebooksRest, servesTenantsRest } from './checks.ts'
 import { withCulling } from './culling.ts'
+import { servesGateway } from './gateway-checks.ts'
 
 const keyBytes = 32
 
@@ -23,6 +24,8 @@ export interface Settings {
   readonly replica: string
   /** 32 bytes each. The first key seals; all keys open. */
   readonly sealingKeys: readonly Buffer[]
+  /** The same of `gateway.keyFiles`. */
+  readonly gatewayKeys: readonly Buffer[]
   readonly redisLogin: RedisLogin
   /** The files of `api.tls`: their full paths and current contents. */
   readonly apiTls?: ApiTls
@@ -47,6 +50,12 @@ export interface ApiTls {
   readonly first: Pair
 }
 
+export interface LoadOptions {
+  /** What the command serves; the file may name the same, or nothing. Default: what the file says. */
+  readonly run?: Run | undefined
+  readonly podNamespaceFile?: string
+}
+
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
@@ -58,15 +67,19 @@ type Environment = Readonly<Record<string, string | undefined>>
 export async function loadSettings(
   file: string,
   env: Environment,
-  podNamespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace',
+  { run, podNamespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace' }: LoadOptions = {},
 ): Promise<Settings> {
   const envProblems: string[] = []
-  const { config, warnings } = withCulling(withPorts(await readConfig(file), env, envProblems), env)
+  const { config, warnings } = withCulling(withPorts(await readConfig(file, run), env, envProblems), env)
   const problems = [...envProblems, ...crossProblems(config)]
   const reader = new FileReader(dirname(resolve(file)), problems)
   // The others' secrets are not there.
   const ofLabs = servesLabs(config) ? await readLabFiles(config, env, reader, problems) : withoutLabs
-  const answers = servesLabs(config) || servesTenantsRest(config) || servesNotebooksRest(config)
+  const answers =
+    servesLabs(config) || servesTenantsRest(config) || servesNotebooksRest(config) || servesGateway(config)
+  const gatewayKeys = servesGateway(config)
+    ? await readKeys('gateway.keyFiles', config.gateway.keyFiles, reader, problems)
+    : []
   const ofApi = answers ? await readApiFiles(config, reader, problems) : withoutApi
   const redisLogin = await readRedisLogin(config, reader, problems)
   const kubeconfig = await reader.present('kubernetes.kubeconfig', config.kubernetes.kubeconfig)
@@ -82,7 +95,7 @@ export async function loadSettings(
     replica: env.SKYLAB_REPLICA || hostname(),
     ...ofLabs,
     ...ofApi,
-    redisLogin,
+    ...{ gatewayKeys, redisLogin },
     tracingHeaders,
     namespace: config.kubernetes.namespace ?? (await podNamespace(podNamespaceFile)),
     warnings: [...warnings, ...configWarnings(config)],
@@ -102,14 +115,27 @@ export async function checkWithoutSecrets(file: string, env: Environment): Promi
   return [...warnings, ...configWarnings(config)]
 }
 
+export type Run = Config['run'][number]
+
 /**
  * The configuration of a file, with each key checked by itself.
+ * @param run what is served; the file may name the same, or nothing
  * @throws {ConfigError}
  */
-export async function readConfig(file: string): Promise<Config> {
-  const parsed = configSchema.safeParse(await readYaml(file))
+export async function readConfig(file: string, run?: Run): Promise<Config> {
+  const value = await readYaml(file)
+  const parsed = configSchema.safeParse(run === undefined ? value : withRun(file, value, run))
   if (!parsed.success) throw new ConfigError(file, schemaProblems(parsed.error))
   return parsed.data
+}
+
+function withRun(file: string, value: unknown, run: Run): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  const named = 'run' in value ? JSON.stringify(value.run) : undefined
+  if (named !== undefined && named !== JSON.stringify([run])) {
+    throw new ConfigError(file, [`run: is ${named}, and the command serves ${run}`])
+  }
+  return { ...value, run: [run] }
 }
 
 /**
@@ -244,23 +270,34 @@ async function readApiFiles(config: Config, reader: FileReader, problems: string
 }
 
 async function readSealingKeys(config: Config, env: Environment, reader: FileReader, problems: string[]) {
-  const keys: Buffer[] = []
-  const take = (name: string, base64: string | undefined) => {
-    if (base64 === undefined) return
-    const key = Buffer.from(base64, 'base64')
-    // Buffer ignores characters that are not base64, so the key is encoded again and compared.
-    if (key.length === keyBytes && key.toString('base64') === base64.trim()) keys.push(key)
-    else problems.push(`${name}: not ${keyBytes} bytes in base64`)
-  }
-  take('SKYLAB_SEALING_KEY', env.SKYLAB_SEALING_KEY || undefined)
-  for (const [index, path] of config.sealing.keyFiles.entries()) {
-    const name = `sealing.keyFiles.${index}`
-    take(name, await reader.text(name, path))
-  }
-  if (!env.SKYLAB_SEALING_KEY && config.sealing.keyFiles.length === 0) {
+  const { keyFiles } = config.sealing
+  const keys = [
+    ...keysIn('SKYLAB_SEALING_KEY', env.SKYLAB_SEALING_KEY || undefined, problems),
+    ...(await readKeys('sealing.keyFiles', keyFiles, reader, problems)),
+  ]
+  if (!env.SKYLAB_SEALING_KEY && keyFiles.length === 0) {
     problems.push('sealing.keyFiles: no sealing key, here or in SKYLAB_SEALING_KEY')
   }
   return keys
+}
+
+async function readKeys(name: string, files: readonly string[], reader: FileReader, problems: string[]) {
+  const keys: Buffer[] = []
+  for (const [index, path] of files.entries()) {
+    const key = `${name}.${index}`
+    keys.push(...keysIn(key, await reader.text(key, path), problems))
+  }
+  return keys
+}
+
+/** One, or none where there is no text, or it is no key. */
+function keysIn(name: string, base64: string | undefined, problems: string[]): Buffer[] {
+  if (base64 === undefined) return []
+  const key = Buffer.from(base64, 'base64')
+  // Buffer ignores characters that are not base64, so the key is encoded again and compared.
+  if (key.length === keyBytes && key.toString('base64') === base64.trim()) return [key]
+  problems.push(`${name}: not ${keyBytes} bytes in base64`)
+  return []
 }
 
 async function readRedisLogin({ redis }: Config, reader: FileReader, problems: string[]): Promise<RedisLogin> {

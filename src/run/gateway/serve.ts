@@ -1,0 +1,2 @@
+import type { Settings } from '../../settings/load.ts'
+export async function serveGateway(_: Settings): Promise<void> {}
