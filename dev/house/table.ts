@@ -45,6 +45,19 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   'src/sudo': ['src/base', 'src/config', 'src/telemetry', 'src/kube', 'src/store', 'src/reconcile', 'src/tenants'],
   // The rules of apps, without I/O.
   'src/apps': ['src/base', 'src/config', 'src/kube', 'src/kube/pods', 'src/reconcile'],
+  // What people ask of apps by REST, and the events of apps.
+  'src/appcontrol': [
+    ...[
+      'src/base',
+      'src/config',
+      'src/telemetry',
+      'src/kube',
+      'src/kube/pods',
+      'src/store',
+      'src/reconcile',
+      'src/apps',
+    ],
+  ],
   // Carries requests of people to apps.
   'src/gateway': [
     'src/base',
@@ -59,7 +72,7 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   // The HTTP API, and the processes.
   'src/api': [
     ...['src/base', 'src/config', 'src/telemetry', 'src/tls', 'src/http', 'src/identity', 'src/labs', 'src/form'],
-    ...['src/images/catalogue', 'src/ops', 'src/tenants', 'src/sudo', 'src/idle', 'src/apps'],
+    ...['src/images/catalogue', 'src/ops', 'src/tenants', 'src/sudo', 'src/idle', 'src/apps', 'src/appcontrol'],
   ],
   'src/settings': ['src/base', 'src/config', 'src/identity', 'src/labs', 'src/tls'],
   'src/cli': ['src'],

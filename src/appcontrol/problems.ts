@@ -1,0 +1,31 @@
+/** The refusals of what people ask about apps. */
+import { ApiError } from '../base/errors.ts'
+
+export const noApp = (): ApiError =>
+  new ApiError(404, { msg: 'there is no app of this id', type: 'unknown_app', loc: ['path', 'id'] })
+
+export const notMember = (group: string, ...loc: string[]): ApiError =>
+  new ApiError(403, {
+    msg: `you are not a member of the group ${group}`,
+    type: 'forbidden',
+    ...(loc.length > 0 && { loc }),
+  })
+
+export const wrongGroup = (): ApiError =>
+  new ApiError(403, {
+    msg: 'its namespace is not that of its group, so it is open to administrators alone',
+    type: 'forbidden',
+  })
+
+export const changed = (): ApiError =>
+  new ApiError(412, {
+    msg: 'the app has another version than If-Match names',
+    type: 'changed',
+    loc: ['header', 'if-match'],
+  })
+
+export const taken = (secret: string): ApiError =>
+  new ApiError(409, { msg: `the Secret ${secret} is there and does not belong to this app`, type: 'conflict' })
+
+export const refusedByServer = (words: string): ApiError =>
+  new ApiError(422, { msg: `the API server refuses it: ${words}`, type: 'invalid', loc: ['body'] })

@@ -1,0 +1,219 @@
+/** What REST does for apps: it shows them as the watches do, and writes what people wish. */
+import { randomBytes } from 'node:crypto'
+import type { AppPhase, AppScope } from '../base/app-route.ts'
+import type { Identity } from '../base/domain.ts'
+import { invalid, unavailable } from '../base/errors.ts'
+import { asObject, type JsonObject } from '../base/json.ts'
+import type { MergePatch } from '../kube/calls.ts'
+import { stamps } from '../kube/labels.ts'
+import type { Fact } from '../reconcile/types.ts'
+import type { Feed } from '../store/streams.ts'
+import { containersOf, type EnvWish, envParts, type NewEnv, newEnv, shownEnv } from './env.ts'
+import type { AppEvent } from './events.ts'
+import { noApp, notMember, wrongGroup } from './problems.ts'
+import type { AppSecrets } from './secrets.ts'
+import { type AppSights, annotationOf, appAnnotations, holderOf, type IsMember, specOf } from './sights.ts'
+import { type AppSummary, type AppVersion, detailOf, type PodView, phaseOf, podView, summaryOf } from './view.ts'
+import type { AppWrite, AppWriter } from './writer.ts'
+
+/** Who asks, and by which scope: a user sees the apps of his groups, an administrator all. */
+export interface Asker {
+  readonly caller: Pick<Identity, 'username' | 'groups'>
+  readonly audience: 'user' | 'admin'
+}
+
+export interface AppFilter {
+  readonly group?: string | undefined
+  readonly phase?: AppPhase | undefined
+  readonly limit: number
+  /** The id after which the page begins. */
+  readonly cursor?: string | undefined
+}
+
+export interface AppPage {
+  readonly apps: readonly AppSummary[]
+  /** Of the next page; absent: there is none. */
+  readonly cursor?: string
+}
+
+/** Fields that are absent stay as they are. */
+export interface AppChange {
+  readonly displayName?: string | undefined
+  readonly scope?: AppScope | undefined
+  readonly instanceType?: string | undefined
+  readonly env?: readonly EnvWish[] | undefined
+}
+
+/** What the routes use. Every method throws {ApiError}: 403 for who is no member, 404 without an app, 503 for now. */
+export interface Apps {
+  list(asker: Asker, filter: AppFilter): AppPage
+  find(id: string, asker: Asker): AppVersion
+  pods(id: string, asker: Asker): readonly PodView[]
+  /** @throws {ApiError} 412 when `ifMatch` names another version, 422 */
+  change(id: string, asker: Asker, change: AppChange, ifMatch?: string): Promise<AppVersion>
+  stop(id: string, asker: Asker, stop: boolean, ifMatch?: string): Promise<AppVersion>
+  delete(id: string, asker: Asker, ifMatch?: string): Promise<void>
+  /** The events of an app after the one that the client names, else all that are kept; they go on until it is gone. */
+  events(
+    id: string,
+    asker: Asker,
+    lastEventId: string | undefined,
+    signal: AbortSignal,
+  ): Promise<Feed<AppEvent> | 'ended' | null>
+}
+
+export interface AppServiceOptions {
+  readonly sights: AppSights
+  readonly writer: AppWriter
+  readonly secrets: AppSecrets
+  readonly isMember: IsMember
+  /** `apps.instanceTypes` */
+  readonly instanceTypes: Readonly<Record<string, unknown>>
+  /** `lab.secretPatterns` */
+  readonly secretPatterns: readonly string[]
+  /** Whether the watches show the cluster. */
+  readonly isSynced: () => boolean
+  readonly openEvents: (app: Fact, lastEventId: string | undefined, signal: AbortSignal) => ReturnType<Apps['events']>
+}
+
+export class AppService implements Apps {
+  readonly #options: AppServiceOptions
+
+  constructor(options: AppServiceOptions) {
+    this.#options = options
+  }
+
+  list(asker: Asker, { group, phase, limit, cursor = '' }: AppFilter): AppPage {
+    this.#requireSync()
+    const { sights, isMember } = this.#options
+    if (group !== undefined && asker.audience === 'user' && !isMember(asker.caller, group))
+      throw notMember(group, 'query', 'group')
+    const ids = [...new Set([...sights.apps.values()].map(({ ref }) => ref.name))].filter(id => id > cursor).sort()
+    const apps: AppSummary[] = []
+    for (const id of ids) {
+      const app = this.#holder(id)
+      if (!app || !this.#isShown(app, asker)) continue
+      if ((group !== undefined && specOf(app).groupName !== group) || (phase !== undefined && phaseOf(app) !== phase))
+        continue
+      // One more than the page has: there is another page.
+      if (apps.length === limit) return { apps, cursor: apps.at(-1)!.id }
+      apps.push(summaryOf(app))
+    }
+    return { apps }
+  }
+
+  find(id: string, asker: Asker): AppVersion {
+    return this.#version(this.#app(id, asker))
+  }
+
+  pods(id: string, asker: Asker): readonly PodView[] {
+    const pods = this.#options.sights.podsOf(this.#app(id, asker))
+    return pods.map(podView).sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  async change(id: string, asker: Asker, change: AppChange, ifMatch?: string): Promise<AppVersion> {
+    const { instanceTypes, secrets, secretPatterns: patterns } = this.#options
+    const { displayName, scope, instanceType, env } = change
+    if (instanceType !== undefined && instanceType !== '' && !Object.hasOwn(instanceTypes, instanceType))
+      throw noInstanceType(Object.keys(instanceTypes))
+    const terms = { id, patterns, suffix: randomBytes(8).toString('hex') }
+    const envOf = (app: Fact) => env && newEnv(env, envParts(app), terms)
+    const wished = (app: Fact): MergePatch => ({
+      spec: { displayName, scope, instanceType, ...podTemplateOf(app, envOf(app)) },
+      ...templateDataOf(app, change, patterns),
+    })
+    const write = this.#write(id, asker, 'change', ifMatch)
+    const agent = `app=${id} ${write.what}`
+    const prepare = async (app: Fact) => secrets.add(app, envOf(app)?.secrets ?? {}, agent)
+    return this.#version(await this.#options.writer.patch(write, wished, prepare))
+  }
+
+  async stop(id: string, asker: Asker, stop: boolean, ifMatch?: string): Promise<AppVersion> {
+    const write = this.#write(id, asker, stop ? 'stop' : 'start', ifMatch)
+    // The annotation would stop it again.
+    const metadata = stop ? {} : { metadata: { annotations: { [stamps.stopped]: null } } }
+    const wished = () => ({ spec: { stop }, ...metadata })
+    return this.#version(await this.#options.writer.patch(write, wished))
+  }
+
+  async delete(id: string, asker: Asker, ifMatch?: string): Promise<void> {
+    await this.#options.writer.delete(this.#write(id, asker, 'delete', ifMatch))
+  }
+
+  async events(id: string, asker: Asker, lastEventId: string | undefined, signal: AbortSignal) {
+    return this.#options.openEvents(this.#app(id, asker), lastEventId, signal)
+  }
+
+  #write(id: string, asker: Asker, verb: string, ifMatch: string | undefined): AppWrite {
+    const what = `${verb} user=${encodeURIComponent(asker.caller.username)}`
+    return { what, ifMatch, app: () => this.#app(id, asker) }
+  }
+
+  /** @throws {ApiError} 403, 404, 503 */
+  #app(id: string, asker: Asker): Fact {
+    this.#requireSync()
+    const app = this.#holder(id)
+    if (!app) throw noApp()
+    if (this.#isShown(app, asker)) return app
+    throw this.#options.sights.groupOf(app) === undefined ? wrongGroup() : notMember(String(specOf(app).groupName))
+  }
+
+  /** An app of no group takes its id from nobody. */
+  #holder(id: string): Fact | undefined {
+    const { sights } = this.#options
+    const named = [...sights.named(id)]
+    const ofGroups = named.filter(app => sights.groupOf(app) !== undefined)
+    return holderOf(ofGroups.length > 0 ? ofGroups : named)
+  }
+
+  #isShown(app: Fact, { audience, caller }: Asker): boolean {
+    if (audience === 'admin') return true
+    const group = this.#options.sights.groupOf(app)
+    return group !== undefined && this.#options.isMember(caller, group)
+  }
+
+  #version(app: Fact): AppVersion {
+    return detailOf(app, this.#options.secretPatterns)
+  }
+
+  #requireSync(): void {
+    if (!this.#options.isSynced()) throw unavailable('the watches do not show the cluster yet')
+  }
+}
+
+/** A patch replaces a list as a whole, so all containers are in it. */
+function podTemplateOf(app: Fact, env: NewEnv | undefined): JsonObject {
+  const [first, ...others] = containersOf(specOf(app))
+  if (!env || !first || (env.entries.length === 0 && first.env === undefined)) return {}
+  return { podTemplate: { spec: { containers: [{ ...first, env: env.entries }, ...others] } } }
+}
+
+/** The wish by which it was made follows, where the app has one: clients show it for the next change. */
+function templateDataOf(app: Fact, change: AppChange, patterns: readonly string[]): MergePatch {
+  const text = annotationOf(app, appAnnotations.templateData)
+  if (text === '') return {}
+  const { env, ...rest } = change
+  const data = {
+    ...parsed(text),
+    ...rest,
+    ...(env && {
+      env: shownEnv(
+        env.map(each => ({ ...each })),
+        patterns,
+      ),
+    }),
+  }
+  return { metadata: { annotations: { [appAnnotations.templateData]: JSON.stringify(data) } } }
+}
+
+function parsed(text: string): JsonObject {
+  try {
+    return asObject(JSON.parse(text))
+  } catch {
+    return {}
+  }
+}
+
+function noInstanceType(types: readonly string[]) {
+  return invalid(`there is no such instance type, only ${types.join(', ')}`, 'body', 'instanceType')
+}

@@ -1,0 +1,52 @@
+/** What REST reads of apps: PhApplications, their pods, and events about these. All of it is shown by watches. */
+import type { Identity } from '../base/domain.ts'
+import { asNumber, asObject, asText, asTimeMs, type JsonObject } from '../base/json.ts'
+import type { PodEventFacts, PodFacts } from '../kube/pods/facts.ts'
+import type { Fact, OverlaidWatch } from '../reconcile/types.ts'
+
+/**
+ * A fact has of its PhApplication: spec, status, generation, creationTimestamp, and the annotations that `appAnnotations` names.
+ */
+export interface AppSights {
+  readonly apps: Pick<OverlaidWatch, 'get' | 'values' | 'on' | 'lay' | 'layGone' | 'layDeleted'>
+  /** Those of this name, in all namespaces. */
+  named(id: string): Iterable<Fact>
+  /** The group whose app it is; undefined if its namespace is not that of `spec.groupName`. */
+  groupOf(app: Fact): string | undefined
+  /** Those that belong to it by their owners, whatever their labels say. */
+  podsOf(app: Fact): readonly PodFacts[]
+  /** The cluster's events about these, oldest first. */
+  podEventsOf(app: Fact): readonly PodEventFacts[]
+  /** Calls the listener with an app whose pods' events have changed. @returns a function that removes it */
+  onPodEvents(listener: (app: Fact) => void): () => void
+}
+
+/** Whether a caller is a member of a group. @throws {ApiError} 503 if that is not known yet */
+export type IsMember = (caller: Pick<Identity, 'username' | 'groups'>, group: string) => boolean
+
+/** Annotations of a PhApplication. */
+export const appAnnotations = {
+  /** Seed 001: the template it was made of, as JSON. */
+  template: 'phapplication.primehub.io/template',
+  /** Seed 001: the wish by which it was made, as JSON. */
+  templateData: 'phapplication.primehub.io/template-data',
+} as const
+
+export const specOf = ({ owned }: Fact): JsonObject => asObject(owned.spec)
+export const statusOf = ({ owned }: Fact): JsonObject => asObject(owned.status)
+const metadataOf = ({ owned }: Fact): JsonObject => asObject(owned.metadata)
+export const generationOf = (app: Fact): number => asNumber(metadataOf(app).generation)
+export const createdMsOf = (app: Fact): number => asTimeMs(metadataOf(app).creationTimestamp)
+export const annotationOf = (app: Fact, name: string): string => asText(asObject(metadataOf(app).annotations)[name])
+
+/** Of several with one id the oldest has it. */
+export function holderOf(apps: Iterable<Fact>): Fact | undefined {
+  return [...apps].sort((a, b) => createdMsOf(a) - createdMsOf(b) || (a.uid < b.uid ? -1 : 1))[0]
+}
+
+/** The version of what is wished, quoted as in `ETag`: a new status does not change it. */
+export const etagOf = (app: Fact): string => `"${app.uid}.${generationOf(app)}"`
+
+/** Whether `If-Match` names this version. */
+export const isMatched = (ifMatch: string, etag: string): boolean =>
+  ifMatch.split(',').some(each => each.trim() === '*' || each.trim() === etag)

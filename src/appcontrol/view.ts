@@ -1,0 +1,132 @@
+/** What REST shows of an app. Pure. */
+import { type AppPhase, type AppScope, appPhases, appScopes } from '../base/app-route.ts'
+import { asNumber, asObject, asObjects, asText } from '../base/json.ts'
+import { cleanWords } from '../base/text.ts'
+import type { PodFacts } from '../kube/pods/facts.ts'
+import type { Fact } from '../reconcile/types.ts'
+import { containersOf, type EnvShown, envParts, shownEnv } from './env.ts'
+import { createdMsOf, etagOf, generationOf, specOf, statusOf } from './sights.ts'
+
+export interface AppSummary {
+  readonly id: string
+  readonly displayName: string
+  readonly group: string
+  readonly scope: AppScope
+  readonly stop: boolean
+  readonly phase: AppPhase
+  readonly message: string
+  readonly url?: string
+}
+
+export interface AppCondition {
+  readonly type: string
+  readonly status: string
+  readonly reason: string
+  readonly message: string
+}
+
+export interface AppDetail extends AppSummary {
+  readonly uid: string
+  readonly namespace: string
+  readonly instanceType: string
+  readonly image: string
+  /** Those of people. */
+  readonly env: readonly EnvShown[]
+  /** Those of the template, which come first. */
+  readonly templateEnv: readonly EnvShown[]
+  readonly serviceName?: string
+  /** `name.namespace:port`, within the cluster. */
+  readonly endpoints: readonly string[]
+  readonly createdAt: string
+  readonly generation: number
+  readonly observedGeneration: number
+  readonly conditions: readonly AppCondition[]
+}
+
+/** A detail and its version. */
+export interface AppVersion {
+  readonly detail: AppDetail
+  readonly etag: string
+}
+
+export const phaseOf = (app: Fact): AppPhase => {
+  const { phase } = statusOf(app)
+  if (app.deleting) return 'Stopping'
+  return appPhases.find(each => each === phase) ?? 'Starting'
+}
+
+const messageOf = (app: Fact): string => asText(statusOf(app).message)
+
+/** The data of the event `phase`; '' before the first status. */
+export const phaseData = (app: Fact): string =>
+  statusOf(app).phase === undefined ? '' : JSON.stringify({ phase: phaseOf(app), message: messageOf(app) })
+
+export function summaryOf(app: Fact): AppSummary {
+  const { displayName, groupName, scope, stop } = specOf(app)
+  const url = asText(statusOf(app).url)
+  return {
+    id: app.ref.name,
+    displayName: asText(displayName) || app.ref.name,
+    group: asText(groupName),
+    scope: appScopes.find(each => each === scope) ?? 'group',
+    stop: stop === true,
+    phase: phaseOf(app),
+    message: messageOf(app),
+    ...(url !== '' && { url }),
+  }
+}
+
+/** @param patterns `lab.secretPatterns` */
+export function detailOf(app: Fact, patterns: readonly string[]): AppVersion {
+  const spec = specOf(app)
+  const status = statusOf(app)
+  const serviceName = asText(status.serviceName)
+  const ports = asObjects(asObject(asObject(spec.svcTemplate).spec).ports)
+  const namespace = app.ref.namespace ?? ''
+  const { own, template } = envParts(app)
+  const detail = {
+    ...summaryOf(app),
+    ...{ uid: app.uid, namespace, instanceType: asText(spec.instanceType) },
+    image: asText(containersOf(spec)[0]?.image),
+    ...{ env: shownEnv(own, patterns), templateEnv: shownEnv(template, patterns) },
+    ...(serviceName !== '' && { serviceName }),
+    endpoints: serviceName === '' ? [] : ports.map(({ port }) => `${serviceName}.${namespace}:${asNumber(port)}`),
+    createdAt: new Date(createdMsOf(app)).toISOString(),
+    ...{ generation: generationOf(app), observedGeneration: asNumber(status.observedGeneration) },
+    conditions: asObjects(status.conditions).map(({ type, status, reason, message }) => ({
+      ...{ type: asText(type), status: asText(status), reason: asText(reason), message: asText(message) },
+    })),
+  }
+  return { detail, etag: etagOf(app) }
+}
+
+export interface PodView {
+  readonly name: string
+  readonly phase: PodFacts['phase']
+  readonly ready: boolean
+  readonly restarts: number
+  readonly deleting: boolean
+  readonly node?: string
+  /** Why it does not run, in the cluster's words; empty if there is nothing to say. */
+  readonly message: string
+}
+
+export const podView = (pod: PodFacts): PodView => ({
+  ...{ name: pod.name, phase: pod.phase, deleting: pod.deleting },
+  ready: pod.containers.length > 0 && pod.containers.every(({ ready }) => ready),
+  restarts: pod.containers.reduce((sum, { restartCount }) => sum + restartCount, 0),
+  ...(pod.node !== undefined && { node: pod.node }),
+  message: podMessage(pod),
+})
+
+function podMessage(pod: PodFacts): string {
+  const held = [...pod.initContainers, ...pod.containers].find(({ waiting }) => waiting !== undefined)?.waiting
+  const ended = pod.containers.find(({ terminated }) => terminated !== undefined)?.terminated
+  const words = [
+    pod.reason && `${pod.reason}: ${pod.message}`,
+    pod.unschedulable !== undefined && !pod.node && `Unschedulable: ${pod.unschedulable}`,
+    held && `${held.reason}: ${held.message}`,
+    ended && `${ended.reason}: exit code ${ended.exitCode}`,
+  ].find(each => typeof each === 'string' && each !== '')
+  return typeof words === 'string' ? cleanWords(words).replace(/: ?$/, '') : ''
+}
