@@ -23,6 +23,11 @@ export type AuditAction =
   | 'activity.push'
   | 'activity.keep'
   | 'activity.release'
+  | 'app.start'
+  | 'app.stop'
+  | 'app.change'
+  | 'app.delete'
+  | 'session.revoke'
 /** `accepted`: it will be done; `refused`: it will not; `succeeded`, `failed`: the final result. */
 export type AuditResult = 'accepted' | 'refused' | 'succeeded' | 'failed'
 

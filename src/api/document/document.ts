@@ -58,6 +58,7 @@ function withoutOperation(): Record<string, object> {
 /** The usual spelling; the framework knows headers of requests in lower case only. */
 const headerNames: Readonly<Record<string, string>> = {
   'idempotency-key': 'Idempotency-Key',
+  'if-match': 'If-Match',
   'last-event-id': 'Last-Event-ID',
   prefer: 'Prefer',
   'x-request-id': 'X-Request-ID',

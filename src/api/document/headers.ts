@@ -27,6 +27,13 @@ export const retryAfterHeader: Header = {
   example: '1',
 }
 
+export const etagHeader: Header = {
+  description: 'the version of what is wished of the app, for `If-Match`; a new status does not change it',
+  required: true,
+  schema: { type: 'string', pattern: '^"[0-9A-Za-z.\\-]+"$' },
+  example: '"0b0f6f0e-3a52-4f0c-8f2b-8f7d1b8f6f55.3"',
+}
+
 export const allowHeader: Header = {
   description: 'the methods that the route has',
   required: true,

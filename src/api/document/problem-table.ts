@@ -160,7 +160,7 @@ export const problemTable = {
   },
   notSynced: {
     status: 503,
-    when: 'the replica does not know the LNamespaces yet',
+    when: 'the watches of the replica do not show the cluster yet',
     example: { msg: 'the watches do not show the cluster yet', type: 'unavailable' },
     headers: { 'Retry-After': retryAfterHeader },
   },
@@ -169,6 +169,64 @@ export const problemTable = {
     when: 'the admission policies of tenants are missing, so nothing is granted; or others write the LNamespace all the time',
     example: { msg: 'nothing is granted now: the admission policies of tenants are not at work', type: 'unavailable' },
     headers: { 'Retry-After': retryAfterHeader },
+  },
+  badQuery: {
+    status: 400,
+    when: 'the query is not percent-encoded UTF-8',
+    example: { msg: 'the query is not percent-encoded UTF-8', type: 'malformed', loc: ['query'] },
+  },
+  notMember: {
+    status: 403,
+    when: 'the caller is no member of the group of the app; or its namespace is not that of its group, so that only administrators see it',
+    example: { msg: 'you are not a member of the group physics', type: 'forbidden' },
+  },
+  noApp: {
+    status: 404,
+    when: 'there is no app of this id',
+    example: { msg: 'there is no app of this id', type: 'unknown_app', loc: ['path', 'id'] },
+  },
+  secretTaken: {
+    status: 409,
+    when: 'a secret value was sent, and the Secret of this name is there and does not belong to the app',
+    example: { msg: 'the Secret app-mlflow-env is there and does not belong to this app', type: 'conflict' },
+  },
+  appChanged: {
+    status: 412,
+    when: 'the app has another version than `If-Match` names',
+    example: {
+      msg: 'the app has another version than If-Match names',
+      type: 'changed',
+      loc: ['header', 'if-match'],
+    },
+  },
+  badAppId: {
+    status: 422,
+    when: 'the id in the path cannot be that of an app',
+    example: { msg: 'is not the id of an app', type: 'invalid', loc: ['path', 'id'] },
+  },
+  badFilter: {
+    status: 422,
+    when: 'a parameter of the query is repeated or has a value that it cannot have',
+    example: { msg: 'is not a number from 1 to 200', type: 'invalid', loc: ['query', 'limit'] },
+  },
+  unknownFilter: {
+    status: 422,
+    when: 'a parameter of the query has no meaning',
+    example: { msg: 'unknown key', type: 'unknown_key', loc: ['query', 'colour'] },
+  },
+  badAppChange: {
+    status: 422,
+    when: 'a value cannot be; for example an instance type that does not exist, a variable of the platform, or the mask of a value that the app does not have',
+    example: {
+      msg: 'there is no such instance type, only small, large',
+      type: 'invalid',
+      loc: body('instanceType'),
+    },
+  },
+  nobodyNamed: {
+    status: 422,
+    when: 'neither `user` nor `app` is given',
+    example: { msg: 'user, app or both are required', type: 'missing', loc: ['query'] },
   },
   otherIngress: {
     status: 403,

@@ -1,6 +1,8 @@
 /** The error types for programs. A release may add some; the meaning of a type never changes. */
 export const problemTypes = [
+  'changed',
   'claim_unusable',
+  'conflict',
   'duplicate_key',
   'forbidden',
   'internal',
@@ -29,6 +31,7 @@ export const problemTypes = [
   'too_often',
   'unauthorized',
   'unavailable',
+  'unknown_app',
   'unknown_key',
   'unknown_tenant',
   'unknown_user',

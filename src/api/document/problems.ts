@@ -44,6 +44,12 @@ export const forUsers = [...admitted, 'noUserScope', 'otherUser', 'badName'] as 
 /** Errors of routes of tenants. */
 export const forTenants = [...forCaller, 'noBearer'] as const satisfies ProblemName[]
 export const forTenant = [...forTenants, 'badTenantName', 'noTenant'] as const satisfies ProblemName[]
+/** Errors of routes of apps. */
+const forAppsOf = ['noBearer', 'notSynced'] as const satisfies ProblemName[]
+export const forApps = {
+  user: [...forCaller, ...forAppsOf, 'notMember'],
+  admin: [...forAdmins, ...forAppsOf],
+} as const satisfies Record<string, ProblemName[]>
 /** Errors of routes of workloads that are no labs, and of routes that a lab itself uses. */
 export const forWorkload = [...forCaller, 'badWorkloadName'] as const satisfies ProblemName[]
 export const forAdminsOfWorkload = [...forAdmins, 'badWorkloadName'] as const satisfies ProblemName[]

@@ -83,7 +83,7 @@ const errorDetail = component(
     loc: z
       .array(z.union([z.string(), z.number()]))
       .exactOptional()
-      .describe('where the problem is: `body`, `path` or `header`, then the way to it'),
+      .describe('where the problem is: `body`, `path`, `query` or `header`, then the way to it'),
   }),
   'one problem',
 )

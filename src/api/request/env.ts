@@ -39,6 +39,8 @@ export interface ApiParts extends CommonParts {
 export interface Head {
   /** The path of the request line. Routes, their parameters, the log, spans and metrics go by this value alone. */
   readonly path: string
+  /** What follows the first question mark of the target, as sent. Only routes that have a query read it (`query.ts`). */
+  readonly query?: string
   /** Why the request is refused. Its path is then `/`, which has no route. */
   readonly refusal?: ApiError
 }

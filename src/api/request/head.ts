@@ -12,6 +12,7 @@ const single = new Set([
   'content-type',
   'host',
   'idempotency-key',
+  'if-match',
   'last-event-id',
   'x-auth-request-token',
   'x-auth-request-user',
@@ -43,15 +44,21 @@ export const refuseBadHead = createMiddleware<ApiEnv>(async function refuseBadHe
 function readHead(incoming: IncomingMessage, limits: HeadLimits): Head {
   try {
     checkHead(incoming, limits, single)
-    return { path: pathOf(incoming.url ?? '') }
+    return headOf(incoming.url ?? '')
   } catch (error) {
     if (error instanceof ApiError) return { path: '/', refusal: error }
     throw error
   }
 }
 
+/** The parts of a request target. @throws as `pathOf` */
+export function headOf(target: string): Head {
+  const at = target.indexOf('?')
+  return { path: pathOf(target), ...(at >= 0 && { query: target.slice(at + 1) }) }
+}
+
 /**
- * The path of a request target: without the query, which is never used, and without the origin, which clients of
+ * The path of a request target: without the query, which most routes never read, and without the origin, which clients of
  * proxies send.
  * @throws {ApiError} 400 for a target that another reader may read as another path
  */

@@ -1,10 +1,9 @@
 /** The routes of tenants. */
 import type { OpenAPIHono } from '@hono/zod-openapi'
-import { createMiddleware } from 'hono/factory'
 import { ApiError } from '../../base/errors.ts'
-import { isOfPage } from '../../identity/pages.ts'
 import { noGrant, noTenant } from '../../sudo/sudo.ts'
 import type { Admission } from '../bounds/admit.ts'
+import { bearerAlone } from '../request/bearer-alone.ts'
 import type { ApiEnv } from '../request/env.ts'
 import { methodNotAllowed } from '../request/errors.ts'
 import { EventStreams } from '../sse/streams.ts'
@@ -64,16 +63,5 @@ export function addTenantRoutes(
   app.all(`${prefix}/:name/sudo`, methodNotAllowed(['POST', 'DELETE']))
   app.all(`${prefix}/:name/events`, methodNotAllowed(['GET', 'HEAD']))
 }
-
-/** The controller makes roles, so no page may speak to it in the name of whoever looks at it, whatever the ingress lets pass. */
-const bearerAlone = createMiddleware<ApiEnv>(function bearerAlone(c, next) {
-  const { headers } = c.req.raw
-  if (headers.has('cookie')) throw refused('these routes take bearer tokens alone, and no cookies', 'cookie')
-  if (isOfPage(headers)) throw refused('these routes take no requests of pages in a browser', 'origin')
-  return next()
-})
-
-const refused = (msg: string, header: string): ApiError =>
-  new ApiError(403, { msg, type: 'forbidden', loc: ['header', header] })
 
 const noRole = (): ApiError => new ApiError(403, { msg: 'you have no role in this LNamespace', type: 'forbidden' })

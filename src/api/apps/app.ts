@@ -1,0 +1,22 @@
+/** The API of apps as a value. It has no page: the process writes for whoever asks. */
+import type { OpenAPIHono } from '@hono/zod-openapi'
+import { createBareApi } from '../bare.ts'
+import { admission } from '../bounds/admit.ts'
+import { limitDocuments } from '../bounds/rates.ts'
+import { addDocumentRoute } from '../document/document.ts'
+import type { ApiEnv } from '../request/env.ts'
+import { auditApps } from './audit.ts'
+import { AppRoutes } from './handlers.ts'
+import { type AppsApiParts, appsRoot, prefixes } from './parts.ts'
+import { documentWords } from './words.ts'
+
+export function createAppsApi(given: AppsApiParts): OpenAPIHono<ApiEnv> {
+  const { config } = given
+  const parts = { ...given, config: { ...config, api: { ...config.api, prefix: prefixes.user } } }
+  const app = createBareApi(parts, auditApps(parts, parts.auditor))
+  const admit = admission(parts)
+  app.use(`${appsRoot}/*`, admit.bounded)
+  addDocumentRoute(app, parts, limitDocuments({ ...parts, rates: config.api.rates }), documentWords)
+  new AppRoutes(app, parts, admit).add()
+  return app
+}

@@ -1,0 +1,107 @@
+/** Writes one line of the audit log for each request to start, stop, change or delete an app, or to end sessions. */
+import type { Context } from 'hono'
+import { createMiddleware } from 'hono/factory'
+import { routePath } from 'hono/route'
+import type { Identity } from '../../base/domain.ts'
+import { trustIn } from '../../base/source.ts'
+import type { Actor, AuditAction, AuditEvent, AuditObject } from '../../telemetry/audit.ts'
+import { type Origin, originFields } from '../../telemetry/tracing.ts'
+import type { ApiEnv, AuditDraft, CommonParts } from '../request/env.ts'
+import { toApiError } from '../request/errors.ts'
+import { whence } from '../request/whence.ts'
+import { type AppAudience, type AppsApiParts, audiences, prefixes, type Revocation } from './parts.ts'
+
+/** Every route that changes something, by method and path after the prefix. */
+export const appChanges: Readonly<Record<string, AuditAction>> = {
+  'PATCH /apps/:id': 'app.change',
+  'DELETE /apps/:id': 'app.delete',
+  'POST /apps/:id/start': 'app.start',
+  'POST /apps/:id/stop': 'app.stop',
+  'DELETE /sessions': 'session.revoke',
+}
+
+const actors = { user: 'user', admin: 'administrator' } as const satisfies Record<AppAudience, Actor['kind']>
+const scopes = { user: 'exec:notebook', admin: 'admin:jupyterlab' } as const
+
+/** The data of a request, collected until it is answered. */
+class AppDraft implements AuditDraft {
+  readonly #event: Pick<AuditEvent, 'action' | 'from'>
+  readonly #audience: AppAudience
+  readonly #provider: string
+  readonly #origin: Origin
+  #object: AuditObject
+  #caller: Identity | undefined
+
+  constructor(
+    { object, ...event }: Pick<AuditEvent, 'action' | 'from' | 'object'>,
+    audience: AppAudience,
+    provider: string,
+    origin: Origin,
+  ) {
+    this.#event = event
+    this.#object = object
+    this.#audience = audience
+    this.#provider = provider
+    this.#origin = origin
+  }
+
+  identified(caller: Identity): Origin {
+    this.#caller = caller
+    return this.#origin
+  }
+
+  /** Records whose sessions are to end. */
+  revokes({ user, appId }: Revocation): void {
+    this.#object = { ...this.#object, user, name: appId }
+  }
+
+  line(status: number, error: Error | undefined): AuditEvent {
+    const { requestId, traceId } = originFields(this.#origin.requestId, this.#origin.span.traceparent)
+    const failed = status < 500 ? 'refused' : 'failed'
+    return {
+      ...this.#event,
+      object: this.#object,
+      result: status < 400 ? 'accepted' : failed,
+      reason: status < 400 ? undefined : (toApiError(error)?.detail[0]?.type ?? 'internal'),
+      actor: this.#actor(),
+      request: { id: requestId, trace: traceId, status },
+    }
+  }
+
+  #actor(): Actor {
+    const caller = this.#caller
+    if (!caller) return { kind: 'anonymous' }
+    const scope = scopes[this.#audience]
+    const letIn = caller.scopes.includes(scope)
+    return {
+      kind: letIn ? actors[this.#audience] : 'user',
+      ...{ name: caller.username, scope: letIn ? scope : undefined, provider: this.#provider },
+    }
+  }
+}
+
+export const appDraft = (c: Context<ApiEnv>): AppDraft | undefined => c.get('audit') as AppDraft | undefined
+
+/** Middleware outside of all that may refuse a request of a route. A request without a route is no change. */
+export function auditApps({ config }: Pick<CommonParts, 'config'>, auditor: AppsApiParts['auditor']) {
+  const isTrusted = trustIn(config.audit.trustedProxies)
+  return createMiddleware<ApiEnv>(async function auditApps(c, next) {
+    const pattern = routePath(c, -1)
+    const audience = audiences.find(each => pattern.startsWith(`${prefixes[each]}/`))
+    const route = audience && pattern.slice(prefixes[audience].length)
+    const action = appChanges[`${c.req.method} ${route}`]
+    if (!audience || !action) return next()
+    const event = { action, from: whence(c, isTrusted), object: objectIn(c, audience, action) }
+    const draft = new AppDraft(event, audience, config.identity.provider, c.get('origin'))
+    c.set('audit', draft)
+    await next()
+    auditor.request(draft.line(c.res.status, c.error))
+  })
+}
+
+/** The app in a path that is known to be decodable, as sent. */
+function objectIn(c: Context<ApiEnv>, audience: AppAudience, action: AuditAction): AuditObject {
+  if (action === 'session.revoke') return { kind: 'session' }
+  const [, , id = ''] = (c.env?.head?.path ?? '').slice(prefixes[audience].length).split('/')
+  return { kind: 'app', name: decodeURIComponent(id) }
+}

@@ -1,0 +1,32 @@
+/** What the API of apps is made of. */
+import type { Apps } from '../../appcontrol/service.ts'
+import type { ActivityService } from '../../idle/service.ts'
+import type { AuditEvent } from '../../telemetry/audit.ts'
+import type { CommonParts } from '../request/env.ts'
+
+/** The callers that have paths of their own: an ingress chooses the scope by the path. */
+export const audiences = ['user', 'admin'] as const
+export type AppAudience = (typeof audiences)[number]
+
+/** Everything is below this path. */
+export const appsRoot = '/apps'
+export const prefixes: Readonly<Record<AppAudience, string>> = {
+  user: `${appsRoot}/v1`,
+  admin: `${appsRoot}/admin/v1`,
+}
+
+/** Whose sessions end: a user's, those of an app, or those of a user in an app. */
+export interface Revocation {
+  readonly user?: string | undefined
+  readonly appId?: string | undefined
+}
+
+export interface AppsApiParts extends CommonParts {
+  readonly apps: Apps
+  /** @throws {RetryLater} when Redis does not answer */
+  readonly revoke: (revocation: Revocation) => Promise<void>
+  /** Only where idle apps are looked at. */
+  readonly activity?: Pick<ActivityService, 'find'> | undefined
+  /** Gets the lines of the audit log; refusals may be counted instead. */
+  readonly auditor: { request(event: AuditEvent): void }
+}

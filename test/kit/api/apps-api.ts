@@ -1,0 +1,87 @@
+/** For tests: the API of apps without a port, with a scripted service. Every answer must be documented. */
+import { Registry } from 'prom-client'
+import { createAppsApi } from '../../../src/api/apps/app.ts'
+import { type AppsApiParts, prefixes } from '../../../src/api/apps/parts.ts'
+import { detailExample, documentWords } from '../../../src/api/apps/words.ts'
+import { apiDocument } from '../../../src/api/document/document.ts'
+import { headOf } from '../../../src/api/request/head.ts'
+import { noApp } from '../../../src/appcontrol/problems.ts'
+import type { Apps } from '../../../src/appcontrol/service.ts'
+import { configSchema } from '../../../src/config/schema.ts'
+import { createStaticIdentity } from '../../../src/identity/static.ts'
+import type { AuditEvent } from '../../../src/telemetry/audit.ts'
+import { silentLogger } from '../../../src/telemetry/log.ts'
+import { createMetrics } from '../../../src/telemetry/metrics.ts'
+import { noTracing } from '../../../src/telemetry/tracing.ts'
+import { ManualClock } from '../clock.ts'
+import { Conformance } from './conformance.ts'
+
+export const version = { detail: detailExample as never, etag: '"uid.3"' }
+
+const nothing = () => {
+  throw noApp()
+}
+/** A site without apps. */
+const empty: Apps = {
+  list: () => ({ apps: [] }),
+  find: nothing,
+  pods: nothing,
+  change: async () => nothing(),
+  stop: async () => nothing(),
+  delete: async () => nothing(),
+  events: async () => nothing(),
+}
+
+/** `ann` is a user, `root` an administrator, `guest` has no scope; tokens are `ann-token` and so on. */
+const callers = [
+  { username: 'ann', scopes: ['exec:notebook'] },
+  { username: 'root', scopes: ['admin:jupyterlab'] },
+  { username: 'guest', scopes: [] },
+]
+
+export interface AppsScript {
+  readonly apps?: Partial<Apps>
+  readonly revoke?: AppsApiParts['revoke']
+  readonly activity?: AppsApiParts['activity']
+  readonly config?: object
+  readonly lines?: AuditEvent[]
+}
+
+export function appsParts({ apps, config = {}, lines = [], ...script }: AppsScript = {}) {
+  const log = silentLogger()
+  return {
+    config: configSchema.parse(config),
+    identity: createStaticIdentity(
+      callers.map(each => ({ ...each, token: `${each.username}-token`, groups: [] })),
+      log,
+    ),
+    metrics: createMetrics(new Registry()),
+    tracing: noTracing,
+    clock: new ManualClock(),
+    log,
+    apps: { ...empty, ...apps },
+    revoke: async () => {},
+    auditor: { request: event => void lines.push(event) },
+    ...script,
+  } satisfies AppsApiParts
+}
+
+export const appsDocument = (script: AppsScript = {}) => apiDocument(createAppsApi(appsParts(script)), documentWords)
+
+/** Calls by method, path under the prefix of users (with `/admin` before it: of administrators), and caller. */
+export function appsApi(script: AppsScript = {}) {
+  const app = createAppsApi(appsParts(script))
+  const conformance = new Conformance(appsDocument(script))
+  return async (method: string, path: string, name?: string, init: RequestInit = {}): Promise<Response> => {
+    const headers = new Headers(init.headers)
+    if (name !== undefined) headers.set('Authorization', `Bearer ${name}-token`)
+    const full = path.startsWith('/admin/') ? `${prefixes.admin}${path.slice(6)}` : `${prefixes.user}${path}`
+    const head = headOf(full)
+    const response = await app.request(head.path, { ...init, method, headers }, { head })
+    const { status, headers: answered } = response
+    const isStream = answered.get('content-type') === 'text/event-stream'
+    const text = isStream ? undefined : await response.clone().text()
+    conformance.check({ method, path: head.path, status, headers: answered, text })
+    return response
+  }
+}
