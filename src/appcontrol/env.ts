@@ -5,12 +5,13 @@
  * whole. Without the annotation of a template all variables are theirs. A secret value is in the Secret of the app, and the
  * PhApplication only refers to it. In later entries of a name Kubernetes overrides earlier ones.
  */
+import { appObjectName } from '../apps/names.ts'
 import { ApiError, type ErrorDetail } from '../base/errors.ts'
 import { asObject, asObjects, asOptionalText, asText, type JsonObject } from '../base/json.ts'
 import { mask, secretTest } from '../base/secret-env.ts'
 import { canonical } from '../reconcile/merge.ts'
 import type { Fact } from '../reconcile/types.ts'
-import { annotationOf, appAnnotations, specOf } from './sights.ts'
+import { annotationOf, specOf, wishAnnotations } from './sights.ts'
 
 /** As people write it. Without a value, or with the mask of a secret one: as it stands. */
 export interface EnvWish {
@@ -24,7 +25,7 @@ export interface EnvShown {
   readonly value?: string
 }
 
-export const secretNameOf = (id: string): string => `app-${id}-env`
+export const secretNameOf = (id: string): string => `${appObjectName(id)}-env`
 
 export const containersOf = (spec: JsonObject): readonly JsonObject[] =>
   asObjects(asObject(asObject(spec.podTemplate).spec).containers)
@@ -34,7 +35,7 @@ const envOf = (spec: JsonObject): readonly JsonObject[] => asObjects(containersO
 /** Variables of the template that the app was made of; none if its annotation cannot be read. */
 function templateEnv(app: Fact): readonly JsonObject[] {
   try {
-    const template = asObject(JSON.parse(annotationOf(app, appAnnotations.template) || '{}'))
+    const template = asObject(JSON.parse(annotationOf(app, wishAnnotations.template) || '{}'))
     return envOf(asObject(asObject(asObject(template.spec).template).spec))
   } catch {
     return []

@@ -6,12 +6,14 @@
  * The account may create and patch Secrets, and not read them: it would read those of the whole cluster. A patch shows what it
  * changes, and the admission policy lets it change Secrets of apps alone.
  */
+import { appLabels } from '../apps/words.ts'
 import type { KubeObject } from '../base/domain.ts'
 import { unavailable } from '../base/errors.ts'
 import { asObject } from '../base/json.ts'
 import type { KubeClient } from '../kube/client.ts'
 import { isAlreadyExists, isNotFound, KubeError } from '../kube/errors.ts'
 import { objectPath } from '../kube/kinds.ts'
+import { labels } from '../kube/labels.ts'
 import { refuserOf } from '../kube/refusals.ts'
 import type { Fact } from '../reconcile/types.ts'
 import { secretKeysIn, secretNameOf } from './env.ts'
@@ -46,7 +48,7 @@ export class AppSecrets {
     const { apiVersion, kind, name } = app.ref
     const metadata = {
       ...{ name: secretNameOf(name), namespace: app.ref.namespace! },
-      labels: { 'primehub.io/phapplication': name, 'app.kubernetes.io/managed-by': 'skylab' },
+      labels: { [appLabels.of]: name, [labels.managedBy]: 'skylab' },
       ownerReferences: [{ apiVersion, kind, name, uid: app.uid }],
     }
     try {

@@ -1,5 +1,6 @@
 /** What REST does for apps: it shows them as the watches do, and writes what people wish. */
 import { randomBytes } from 'node:crypto'
+import { groupNameOf } from '../apps/spec.ts'
 import type { AppPhase, AppScope } from '../base/app-route.ts'
 import type { Identity } from '../base/domain.ts'
 import { invalid, unavailable } from '../base/errors.ts'
@@ -12,7 +13,7 @@ import { containersOf, type EnvWish, envParts, type NewEnv, newEnv, shownEnv } f
 import type { AppEvent } from './events.ts'
 import { noApp, notMember, wrongGroup } from './problems.ts'
 import type { AppSecrets } from './secrets.ts'
-import { type AppSights, annotationOf, appAnnotations, holderOf, type IsMember, specOf } from './sights.ts'
+import { type AppSights, annotationOf, holderOf, type IsMember, specOf, wishAnnotations } from './sights.ts'
 import { type AppSummary, type AppVersion, detailOf, type PodView, phaseOf, podView, summaryOf } from './view.ts'
 import type { AppWrite, AppWriter } from './writer.ts'
 
@@ -93,7 +94,7 @@ export class AppService implements Apps {
     for (const id of ids) {
       const app = this.#holder(id)
       if (!app || !this.#isShown(app, asker)) continue
-      if ((group !== undefined && specOf(app).groupName !== group) || (phase !== undefined && phaseOf(app) !== phase))
+      if ((group !== undefined && groupNameOf(app) !== group) || (phase !== undefined && phaseOf(app) !== phase))
         continue
       // One more than the page has: there is another page.
       if (apps.length === limit) return { apps, cursor: apps.at(-1)!.id }
@@ -155,7 +156,7 @@ export class AppService implements Apps {
     const app = this.#holder(id)
     if (!app) throw noApp()
     if (this.#isShown(app, asker)) return app
-    throw this.#options.sights.groupOf(app) === undefined ? wrongGroup() : notMember(String(specOf(app).groupName))
+    throw this.#options.sights.groupOf(app) === undefined ? wrongGroup() : notMember(groupNameOf(app))
   }
 
   /** An app of no group takes its id from nobody. */
@@ -190,7 +191,7 @@ function podTemplateOf(app: Fact, env: NewEnv | undefined): JsonObject {
 
 /** The wish by which it was made follows, where the app has one: clients show it for the next change. */
 function templateDataOf(app: Fact, change: AppChange, patterns: readonly string[]): MergePatch {
-  const text = annotationOf(app, appAnnotations.templateData)
+  const text = annotationOf(app, wishAnnotations.templateData)
   if (text === '') return {}
   const { env, ...rest } = change
   const data = {
@@ -203,7 +204,7 @@ function templateDataOf(app: Fact, change: AppChange, patterns: readonly string[
       ),
     }),
   }
-  return { metadata: { annotations: { [appAnnotations.templateData]: JSON.stringify(data) } } }
+  return { metadata: { annotations: { [wishAnnotations.templateData]: JSON.stringify(data) } } }
 }
 
 function parsed(text: string): JsonObject {

@@ -1,6 +1,8 @@
 /** What REST reads of apps: PhApplications, their pods, and events about these. All of it is shown by watches. */
+
+import { annotationsOf, generationOf, isOlder } from '../apps/spec.ts'
 import type { Identity } from '../base/domain.ts'
-import { asNumber, asObject, asText, asTimeMs, type JsonObject } from '../base/json.ts'
+import { asObject, asText, type JsonObject } from '../base/json.ts'
 import type { PodEventFacts, PodFacts } from '../kube/pods/facts.ts'
 import type { Fact, OverlaidWatch } from '../reconcile/types.ts'
 
@@ -24,8 +26,8 @@ export interface AppSights {
 /** Whether a caller is a member of a group. @throws {ApiError} 503 if that is not known yet */
 export type IsMember = (caller: Pick<Identity, 'username' | 'groups'>, group: string) => boolean
 
-/** Annotations of a PhApplication. */
-export const appAnnotations = {
+/** Annotations of a PhApplication that this room reads and writes. */
+export const wishAnnotations = {
   /** Seed 001: the template it was made of, as JSON. */
   template: 'phapplication.primehub.io/template',
   /** Seed 001: the wish by which it was made, as JSON. */
@@ -34,14 +36,11 @@ export const appAnnotations = {
 
 export const specOf = ({ owned }: Fact): JsonObject => asObject(owned.spec)
 export const statusOf = ({ owned }: Fact): JsonObject => asObject(owned.status)
-const metadataOf = ({ owned }: Fact): JsonObject => asObject(owned.metadata)
-export const generationOf = (app: Fact): number => asNumber(metadataOf(app).generation)
-export const createdMsOf = (app: Fact): number => asTimeMs(metadataOf(app).creationTimestamp)
-export const annotationOf = (app: Fact, name: string): string => asText(asObject(metadataOf(app).annotations)[name])
+export const annotationOf = (app: Fact, name: string): string => asText(annotationsOf(app)[name])
 
 /** Of several with one id the oldest has it. */
 export function holderOf(apps: Iterable<Fact>): Fact | undefined {
-  return [...apps].sort((a, b) => createdMsOf(a) - createdMsOf(b) || (a.uid < b.uid ? -1 : 1))[0]
+  return [...apps].reduce<Fact | undefined>((oldest, app) => (oldest && isOlder(oldest, app) ? oldest : app), undefined)
 }
 
 /** The version of what is wished, quoted as in `ETag`: a new status does not change it. */

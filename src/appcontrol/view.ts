@@ -1,11 +1,12 @@
 /** What REST shows of an app. Pure. */
-import { type AppPhase, type AppScope, appPhases, appScopes } from '../base/app-route.ts'
+import { createdMsOf, displayNameOf, generationOf, groupNameOf, isStopped, scopeOf } from '../apps/spec.ts'
+import { type AppPhase, type AppScope, appPhases } from '../base/app-route.ts'
 import { asNumber, asObject, asObjects, asText } from '../base/json.ts'
 import { cleanWords } from '../base/text.ts'
 import type { PodFacts } from '../kube/pods/facts.ts'
 import type { Fact } from '../reconcile/types.ts'
 import { containersOf, type EnvShown, envParts, shownEnv } from './env.ts'
-import { createdMsOf, etagOf, generationOf, specOf, statusOf } from './sights.ts'
+import { etagOf, specOf, statusOf } from './sights.ts'
 
 export interface AppSummary {
   readonly id: string
@@ -62,16 +63,10 @@ export const phaseData = (app: Fact): string =>
   statusOf(app).phase === undefined ? '' : JSON.stringify({ phase: phaseOf(app), message: messageOf(app) })
 
 export function summaryOf(app: Fact): AppSummary {
-  const { displayName, groupName, scope, stop } = specOf(app)
   const url = asText(statusOf(app).url)
   return {
-    id: app.ref.name,
-    displayName: asText(displayName) || app.ref.name,
-    group: asText(groupName),
-    scope: appScopes.find(each => each === scope) ?? 'group',
-    stop: stop === true,
-    phase: phaseOf(app),
-    message: messageOf(app),
+    ...{ id: app.ref.name, displayName: displayNameOf(app), group: groupNameOf(app) },
+    ...{ scope: scopeOf(app), stop: isStopped(app), phase: phaseOf(app), message: messageOf(app) },
     ...(url !== '' && { url }),
   }
 }

@@ -128,7 +128,7 @@ describe('the request target', () => {
     const rawHeaders = ['Host', 'other', 'X', 'y']
     const incoming = { url: `http://third${own}?q`, httpVersion: '1.1', rawHeaders, headers: { host: 'other' } }
     expect(settleHead(incoming as unknown as IncomingMessage, { maxHeaders: 9, maxTargetBytes: 99 })).toEqual({
-      path: own,
+      ...{ path: own, query: 'q' },
     })
     expect(incoming).toMatchObject({ url: own, headers: { host: 'localhost' } })
   })

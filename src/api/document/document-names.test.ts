@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { activityDocument } from '../../../test/kit/api/activity-api.ts'
+import { appsDocument } from '../../../test/kit/api/apps-api.ts'
 import { api } from '../../../test/kit/api/scripted-api.ts'
 import { tenantsDocument } from '../../../test/kit/api/tenants-api.ts'
 
@@ -69,7 +70,7 @@ describe('the names in the document', () => {
   })
 
   it('list each type of error that a route of any API can answer', () => {
-    const types = [document, activityDocument(), tenantsDocument()].flatMap(each => [...typesIn(each)])
+    const types = [document, activityDocument(), tenantsDocument(), appsDocument()].flatMap(each => [...typesIn(each)])
     const known = schemas.ErrorType!.enum!
     const listed = types.map(([, type]) => type!).filter(type => known.includes(type))
     expect([...new Set(listed)].sort()).toEqual([...known])
