@@ -8,8 +8,8 @@ import { run } from '../process/command.ts'
 import type { Progress } from '../process/progress.ts'
 import { npmIntegrity, npmVersion } from '../setup/versions.ts'
 import { cachedImage } from './cached.ts'
-import { debianMirror } from './lab.ts'
 import { writeLayout } from './layout.ts'
+import { debianMirror } from './python-image.ts'
 import { bootstrap, SUITE } from './rootfs.ts'
 
 const checkout = fileURLToPath(new URL('../..', import.meta.url))

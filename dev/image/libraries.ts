@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { run } from '../process/command.ts'
-import { debianMirror } from './lab.ts'
+import { debianMirror } from './python-image.ts'
 import { SUITE } from './rootfs.ts'
 
 export const librariesFile = fileURLToPath(new URL('./libraries.json', import.meta.url))

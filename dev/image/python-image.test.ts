@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { chooseMirror } from './lab.ts'
+import { chooseMirror } from './python-image.ts'
 
 describe('chooseMirror', () => {
   it('takes the archive that serves the suite of the image', () => {
