@@ -151,6 +151,15 @@ describe.concurrent('Pump.request', () => {
     expect(countOf(text, hints)).toBe(16)
   })
 
+  it('passes the headers of an informational answer on that the caller decided', async () => {
+    const { client } = await start(answering(`HTTP/1.1 103 Early Hints\r\nSet-Cookie: a\r\n\r\n${ok}`), {
+      answer: (status, headers) => (status === 103 ? ['X-Was', headers.join()] : headers),
+    })
+    client.write(get)
+    await client.has('\r\n\r\nok')
+    expect(client.text.startsWith('HTTP/1.1 103 Early Hints\r\nX-Was: Set-Cookie,a\r\n\r\n')).toBe(true)
+  })
+
   it('passes none on to HTTP/1.0, and no chunks', async () => {
     const answer = `HTTP/1.1 103 Early Hints\r\n\r\n${head200}Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n`
     const { text } = await answerTo(answering(answer), '\0', 'GET / HTTP/1.0\r\n\r\n')

@@ -22,6 +22,21 @@ describe.concurrent('Pump.request with a body', () => {
     expect(wires.apps[0]!.text).toBe(post(`X: \xe9\r\n${headers}Connection: close\r\n`, body))
   })
 
+  it('passes the trailers on that the caller decided', async () => {
+    const end = '4\r\nbody\r\n0\r\nX-T: 1\r\n\r\n'
+    const { wires, client } = await start(
+      async app => {
+        await app.has('\r\n0\r\n')
+        app.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${end}`)
+      },
+      { trailers: (of, trailers) => ['X-Was', `${of} ${trailers.join(' ')}`] },
+    )
+    client.write(post('Transfer-Encoding: chunked\r\n', end))
+    await client.has('X-Was: answer X-T 1\r\n\r\n')
+    expect(wires.apps[0]!.text).toContain('0\r\nX-Was: request X-T 1\r\n\r\n')
+    expect(client.text).not.toContain('X-T: 1')
+  })
+
   it('gives an app no second request out of a chunked DELETE', async () => {
     const { wires, client } = await start(async app => {
       await app.has('\r\n\r\n')
