@@ -6,16 +6,17 @@ const start = useWires()
 const get = 'GET /x HTTP/1.1\r\nHost: a\r\n\r\n'
 const post = 'POST /p HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx'
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
+const upgrade = 'GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
+const switched = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
 const size = 50_000_000
 /** What buffers of the kernel take on two connections; without backpressure all 50 MB would be gone. */
 const kernelBytes = 25_000_000
 
-/** Resolves when a writer got no further for three looks: its bytes wait for the reader. */
+/** Resolves when a writer got no further for many turns of the event loop: its bytes wait for the reader. */
 async function stuck(sent: () => number): Promise<number> {
-  for (let same = 0, before = -1; same < 3; ) {
-    await new Promise(resolve => setTimeout(resolve, 10))
-    same = sent() === before ? same + 1 : 0
+  for (let before = -1, turns = 0; turns < 50; turns = sent() === before ? turns + 1 : 0) {
     before = sent()
+    await new Promise(setImmediate)
   }
   return sent()
 }
@@ -45,6 +46,45 @@ describe('backpressure', () => {
     await expectQuickNeighbour(wires)
     app.socket.resume()
     await client.has('ok')
+  })
+
+  it.each([
+    ['an answer', get, `HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`],
+    ['WebSocket', upgrade, switched],
+  ])('stops the app when the client does not read %s, and delays nobody else', async (_, request, head) => {
+    const poured = Promise.withResolvers<() => number>()
+    const { wires, client } = await start(async (app, count) => {
+      await app.has('\r\n\r\n')
+      if (count > 1) return app.write(ok)
+      app.write(head)
+      poured.resolve(app.pour(size))
+    })
+    client.forget()
+    client.socket.pause()
+    client.write(request)
+    expect(await stuck(await poured.promise)).toBeLessThan(kernelBytes)
+    await expectQuickNeighbour(wires)
+    client.socket.resume()
+    await client.when(({ bytes }) => bytes > size)
+  })
+
+  it('stops the client of a WebSocket when the app does not read', async () => {
+    const switching = Promise.withResolvers<Wire>()
+    const { wires, client } = await start(async (app, count) => {
+      await app.has('\r\n\r\n')
+      if (count > 1) return app.write(ok)
+      app.write(switched)
+      app.forget()
+      app.socket.pause()
+      switching.resolve(app)
+    })
+    client.write(upgrade)
+    await client.has('101')
+    expect(await stuck(client.pour(size))).toBeLessThan(kernelBytes)
+    await expectQuickNeighbour(wires)
+    const app = await switching.promise
+    app.socket.resume()
+    await app.when(({ bytes }) => bytes > size)
   })
 })
 

@@ -172,6 +172,20 @@ describe.concurrent('Pump.upgrade', () => {
     expect(client.text).toContain('hello')
   })
 
+  it('leaves the time-out of the server behind', async () => {
+    const { wires } = await start(echo)
+    const timedOut = new Promise(resolve => {
+      wires.server.setTimeout(20, socket => socket.destroy())
+      wires.server.once('upgrade', (_, socket) => socket.once('timeout', resolve))
+    })
+    const client = await wires.client()
+    client.write(ask())
+    await timedOut
+    client.write('still')
+    await client.when(({ text, isOver }) => isOver || text.endsWith('still'))
+    expect(client.isOver).toBe(false)
+  })
+
   it('is silent when no head comes in time', async () => {
     const { wires, client } = await start(() => {}, { limits: { headMs: 20 } })
     client.write(ask())
