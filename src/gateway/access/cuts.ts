@@ -1,0 +1,217 @@
+/**
+ * What is open: sockets, streams and long requests, each by its app and, where it has one, its session. A ring, or a change of a
+ * table, has those looked at that it may concern; a sweep looks at all. Whoever may no longer is cut.
+ */
+import type { Clock } from '../../base/clock.ts'
+import { type Log, logUnexpected } from '../../base/log.ts'
+import { Loop, type Rest } from '../../base/loop.ts'
+import type { AppRing } from '../../store/apps/rings.ts'
+import type { SessionStore } from '../../store/apps/sessions.ts'
+import type { Access, Admission } from './access.ts'
+import { holdMs, type Seen } from './checks.ts'
+import type { CutReason, Guard } from './guard.ts'
+import { type Open, OpenIndex, type Watched } from './open-index.ts'
+import type { MemberTable, RouteTable } from './tables.ts'
+
+/** Within `holdMs`, with the time that a sweep takes. */
+const sweepMs = 3_500
+const againMs = 200
+/** How long something open may stay while Redis does not answer. */
+const awayMs = 60_000
+
+export interface CutsOptions {
+  readonly access: Pick<Access, 'permits' | 'current'>
+  readonly routes: Pick<RouteTable, 'get' | 'onChange' | 'checkedMs' | 'triedMs' | 'look'>
+  readonly members: Pick<MemberTable, 'onChange' | 'checkedMs' | 'triedMs' | 'look'>
+  readonly sessions: Pick<SessionStore, 'check'>
+  readonly bell: { on(listener: (ring: AppRing) => void): () => void }
+  readonly clock: Clock
+  readonly log: Log
+  readonly onCut?: (reason: CutReason) => void
+  /** Called for each session that has something open, at each sweep. */
+  readonly onUse?: (seen: Seen) => void
+}
+
+export class Cuts {
+  readonly #options: CutsOptions
+  readonly #loop: Loop
+  readonly #open = new OpenIndex()
+  #due = new Set<Watched>()
+  #sweptMs = Number.NEGATIVE_INFINITY
+  #failedMs = Number.NEGATIVE_INFINITY
+  #waiting: (() => void)[] = []
+  #offs: (() => void)[] = []
+
+  constructor(options: CutsOptions) {
+    this.#options = options
+    this.#loop = new Loop({
+      clock: options.clock,
+      round: () => this.#round(),
+      failed: error => {
+        logUnexpected(options.log, error, 'open connections could not be looked at')
+        return { ms: againMs }
+      },
+    })
+  }
+
+  start(): void {
+    const { bell, routes, members } = this.#options
+    this.#offs = [
+      bell.on(ring => this.#heard(ring)),
+      routes.onChange(ids => this.#judge([...ids].flatMap(id => this.#open.ofApp(id)))),
+      members.onChange(() => this.#judge(this.#open.all())),
+    ]
+    this.#loop.start()
+  }
+
+  async stop(): Promise<void> {
+    for (const off of this.#offs.splice(0)) off()
+    await this.#loop.stop()
+    this.#answer(this.#waiting.splice(0))
+  }
+
+  get size(): number {
+    return this.#open.all().length
+  }
+
+  /**
+   * Adds what was let in by a verdict.
+   * @param cut called once, maybe before this returns; it must end what is open
+   */
+  add(admission: Admission, cut: (reason: CutReason) => void): Guard {
+    const open = this.#open.add(admission, cut)
+    this.#judge([open])
+    // Revoked between the verdict and this.
+    if (open.watched && admission.admitted?.seen.isVoid) this.#lookSoon([open.watched])
+    return {
+      isOpen: () => this.#open.has(open),
+      mayPass: () => this.#mayPass(open),
+      look: () => this.#look(),
+      remove: () => this.#remove(open),
+    }
+  }
+
+  #remove(open: Open): void {
+    this.#open.remove(open)
+    if (open.watched?.open.size === 0) this.#due.delete(open.watched)
+  }
+
+  #cut(open: Open, reason: CutReason): void {
+    if (!this.#open.has(open)) return
+    this.#remove(open)
+    this.#options.onCut?.(reason)
+    try {
+      open.cut(reason)
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'an open connection could not be cut')
+    }
+  }
+
+  /** By what is known here. */
+  #judge(all: readonly Open[]): void {
+    for (const open of all) {
+      const reason = this.#reasonAgainst(open)
+      if (reason) this.#cut(open, reason)
+    }
+  }
+
+  #reasonAgainst({ appId, appUid, watched }: Open): CutReason | undefined {
+    const { routes, access } = this.#options
+    const route = routes.get(appId)
+    if (route === 'unknown') return undefined
+    if (route?.uid !== appUid) return 'gone'
+    if (route.phase === 'Stopping' || route.phase === 'Stopped') return 'stopped'
+    return access.permits(route, watched?.person) === false ? 'forbidden' : undefined
+  }
+
+  /** As Redis says. */
+  async #ask(all: readonly Watched[], startMs: number): Promise<void> {
+    const { sessions, access, onUse } = this.#options
+    const findings = await sessions.check(all.map(({ seen }) => seen.claim))
+    for (const [i, watched] of all.entries()) {
+      const { is, version } = findings[i]!
+      const { loginHash } = watched.seen.claim
+      // What is kept of the login has changed, such as its groups.
+      const person =
+        is === 'in' && version !== watched.version ? await access.current(loginHash, version) : watched.person
+      if (is !== 'in' || !person) {
+        for (const open of [...watched.open]) this.#cut(open, 'ended')
+        continue
+      }
+      Object.assign(watched, { person, version, lookedMs: startMs })
+      onUse?.(watched.seen)
+      this.#judge([...watched.open])
+    }
+  }
+
+  async #round(): Promise<Rest> {
+    const served = this.#waiting.splice(0)
+    const startMs = this.#nowMs
+    const isSweep = served.length > 0 || startMs - this.#sweptMs >= sweepMs
+    const due = this.#due
+    this.#due = new Set()
+    try {
+      await this.#ask(isSweep ? this.#open.sessions() : [...due], startMs)
+      if (isSweep) this.#sweptMs = startMs
+    } catch (error) {
+      this.#failedMs = startMs
+      for (const each of due) if (each.open.size > 0) this.#due.add(each)
+      throw error
+    } finally {
+      this.#cutForgotten()
+      this.#answer(served)
+    }
+    return { ms: Math.max(0, this.#sweptMs + sweepMs - this.#nowMs) }
+  }
+
+  #cutForgotten(): void {
+    const beforeMs = this.#nowMs - awayMs
+    const { routes, members } = this.#options
+    const areTablesOld = Math.min(routes.checkedMs, members.checkedMs) < beforeMs
+    for (const open of this.#open.all()) {
+      if (areTablesOld || (open.watched?.lookedMs ?? beforeMs) < beforeMs) this.#cut(open, 'unavailable')
+    }
+  }
+
+  #mayPass(open: Open): boolean {
+    if (!this.#open.has(open)) return false
+    const nowMs = this.#nowMs
+    const { routes, members } = this.#options
+    // Redis did not answer a moment ago: what is known holds longer.
+    const holds = (lookedMs: number, failedMs: number) =>
+      nowMs - lookedMs <= holdMs || (nowMs - failedMs <= holdMs && nowMs - lookedMs <= awayMs)
+    const ofTables = [routes, members].every(({ checkedMs, triedMs }) => holds(checkedMs, triedMs))
+    return ofTables && (!open.watched || holds(open.watched.lookedMs, this.#failedMs))
+  }
+
+  async #look(): Promise<void> {
+    const { routes, members } = this.#options
+    const own = new Promise<void>(resolve => {
+      if (this.#loop.signal.aborted) return resolve()
+      this.#waiting.push(resolve)
+      this.#loop.wake()
+    })
+    await Promise.all([own, routes.look(), members.look()])
+  }
+
+  #lookSoon(all: Iterable<Watched>): void {
+    for (const each of all) this.#due.add(each)
+    if (this.#due.size > 0) this.#loop.wake()
+  }
+
+  #heard({ what, subject }: AppRing): void {
+    if (what === 'missed') this.#lookSoon(this.#open.sessions())
+    if (what !== 'sessions' || !subject) return
+    const { kind, name } = subject
+    const isMeant = ({ loginHash, user, appId }: Seen['claim']) => name === { login: loginHash, user, app: appId }[kind]
+    this.#lookSoon(this.#open.sessions().filter(({ seen }) => isMeant(seen.claim)))
+  }
+
+  #answer(waiting: readonly (() => void)[]): void {
+    for (const resolve of waiting) resolve()
+  }
+
+  get #nowMs(): number {
+    return this.#options.clock.monotonicMs()
+  }
+}

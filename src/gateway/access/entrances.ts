@@ -1,0 +1,109 @@
+/** How visitors enter an app: by a session that agrees with app and login, or by a new one. */
+import type { AppRoute } from '../../base/app-route.ts'
+import { hashOf } from '../../store/apps/ids.ts'
+import type { SessionStore } from '../../store/apps/sessions.ts'
+import type { Seen, SessionChecks } from './checks.ts'
+import { Kept } from './kept.ts'
+import { hashesOf, type Visitor } from './visitors.ts'
+
+export interface Entrance {
+  readonly visitor: Visitor
+  /** Of the login. */
+  readonly version: string
+  /** Absent: the login holds, and needs a session. */
+  readonly seen?: Seen | undefined
+  readonly newSessionId?: string | undefined
+}
+
+export interface EntrancesOptions {
+  readonly sessions: Pick<SessionStore, 'create'>
+  readonly checks: Pick<SessionChecks, 'check'>
+  readonly sessionMs: number
+}
+
+/** Sessions that this replica has made. */
+const mostMade = 10_000
+/** No session has this hash. */
+const noSession = '0'.repeat(64)
+
+export class Entrances {
+  readonly #options: EntrancesOptions
+  /**
+   * Ids of sessions that were made, by login and UID. A client that keeps no cookies, or sends many requests before it has one,
+   * gets the same again: it must not fill Redis.
+   */
+  readonly #made = new Kept<string>(mostMade)
+  readonly #making = new Map<string, Promise<string | undefined>>()
+
+  constructor(options: EntrancesOptions) {
+    this.#options = options
+  }
+
+  /**
+   * The first session that holds; else the first login that does.
+   * @throws {RetryLater} when Redis does not answer
+   */
+  async find(
+    route: AppRoute,
+    visitors: readonly Visitor[],
+    sessionIds: readonly string[],
+  ): Promise<Entrance | undefined> {
+    const presented = hashesOf(sessionIds)
+    const tried = visitors.flatMap(visitor => {
+      const made = this.#made.get(keyOf(route, visitor))
+      const own = made === undefined ? [] : [{ visitor, hash: hashOf(made)!, newSessionId: made }]
+      const all = [...presented.map(hash => ({ visitor, hash, newSessionId: undefined })), ...own]
+      return all.length > 0 ? all : [{ visitor, hash: noSession, newSessionId: undefined }]
+    })
+    const found = await Promise.all(
+      tried.map(async ({ visitor, hash, newSessionId }) => {
+        const finding = await this.#options.checks.check(claimOf(route, visitor, hash))
+        return { visitor, newSessionId, finding }
+      }),
+    )
+    for (const { visitor, newSessionId, finding } of found) {
+      const { version } = finding
+      if (finding.is === 'in') return { visitor, version, seen: finding.seen, newSessionId }
+    }
+    const entitled = found.find(({ finding }) => finding.is === 'session')
+    return entitled && { visitor: entitled.visitor, version: entitled.finding.version }
+  }
+
+  /**
+   * Makes a session.
+   * @returns undefined if the login is void by now
+   * @throws {RetryLater} when Redis does not answer
+   */
+  async enter(route: AppRoute, visitor: Visitor): Promise<Entrance | undefined> {
+    const newSessionId = await this.#make(route, visitor)
+    if (newSessionId === undefined) return undefined
+    // A ring may have come meanwhile: only checks know which answer is older.
+    const finding = await this.#options.checks.check(claimOf(route, visitor, hashOf(newSessionId)!))
+    if (finding.is !== 'in') return undefined
+    return { visitor, version: finding.version, seen: finding.seen, newSessionId }
+  }
+
+  #make(route: AppRoute, visitor: Visitor): Promise<string | undefined> {
+    const key = keyOf(route, visitor)
+    const made = this.#making.get(key) ?? this.#create(key, route, visitor)
+    this.#making.set(key, made)
+    return made
+  }
+
+  async #create(key: string, { id, uid }: AppRoute, { loginHash, user }: Visitor): Promise<string | undefined> {
+    const { sessions, sessionMs } = this.#options
+    try {
+      const made = await sessions.create({ appId: id, appUid: uid, loginHash, user, lifeMs: sessionMs })
+      if (made !== undefined) this.#made.set(key, made)
+      return made
+    } finally {
+      this.#making.delete(key)
+    }
+  }
+}
+
+const keyOf = ({ id, uid }: AppRoute, { loginHash }: Visitor) => `${loginHash} ${uid} ${id}`
+
+const claimOf = ({ id, uid }: AppRoute, { loginHash, user }: Visitor, sessionHash: string) => ({
+  ...{ appId: id, appUid: uid, loginHash, user, sessionHash },
+})

@@ -1,0 +1,84 @@
+/** Login by a token of the provider `static`: a form, for demos and tests. Attempts are counted, so that nobody guesses one. */
+import { Buckets, type Rate } from '../../base/buckets.ts'
+import type { Clock } from '../../base/clock.ts'
+import { ApiError, isUnavailable } from '../../base/errors.ts'
+import type { IdentityProvider } from '../../identity/provider.ts'
+import type { LoginStore } from '../../store/apps/logins.ts'
+
+/** Of one address, and of all: addresses are cheap. A login that succeeds costs nothing. */
+const ofAddress: Rate = { perSecond: 1 / 6, burst: 10 }
+const ofAll: Rate = { perSecond: 20, burst: 100 }
+
+/** `revoked`: while this login was on its way. */
+export type LoginAnswer =
+  | { readonly is: 'in'; readonly id: string; readonly user: string }
+  | { readonly is: 'refused' | 'revoked' | 'unavailable' }
+  | { readonly is: 'slow'; readonly afterMs: number }
+
+export interface StaticLoginOptions {
+  readonly identity: Pick<IdentityProvider, 'identify'>
+  readonly logins: Pick<LoginStore, 'begin' | 'create'>
+  readonly clock: Pick<Clock, 'monotonicMs'>
+  readonly lifeMs: number
+  readonly onLogin?: (is: LoginAnswer['is']) => void
+}
+
+export class StaticLogin {
+  readonly #options: StaticLoginOptions
+  readonly #byAddress: Buckets
+  readonly #all: Buckets
+
+  constructor(options: StaticLoginOptions) {
+    this.#options = options
+    this.#byAddress = new Buckets(ofAddress, options.clock)
+    this.#all = new Buckets(ofAll, options.clock)
+  }
+
+  /** @param address of the client, as trusted proxies report it */
+  async login(token: string, address: string): Promise<LoginAnswer> {
+    const answer = await this.#limited(token, networkOf(address))
+    this.#options.onLogin?.(answer.is)
+    return answer
+  }
+
+  async #limited(token: string, network: string): Promise<LoginAnswer> {
+    const afterMs = this.#byAddress.take(network) || this.#all.take('')
+    if (afterMs > 0) return { is: 'slow', afterMs }
+    try {
+      const answer = await this.#login(token)
+      if (answer.is === 'in') {
+        this.#byAddress.giveBack(network)
+        this.#all.giveBack('')
+      }
+      return answer
+    } catch (error) {
+      if (isUnavailable(error)) return { is: 'unavailable' }
+      if (error instanceof ApiError) return { is: 'refused' }
+      throw error
+    }
+  }
+
+  async #login(token: string): Promise<LoginAnswer> {
+    const { identity, logins, lifeMs } = this.#options
+    // Not a header: an identity provider must not see what it would read otherwise.
+    if (!/^[\x21-\x7e]{1,4096}$/.test(token)) return { is: 'refused' }
+    const begun = await logins.begin()
+    const { username: user, groups } = await identity.identify(
+      new Headers({ Authorization: `Bearer ${token}` }),
+      'exec:notebook',
+    )
+    const made = await logins.create({ user, groups: groups.map(({ name }) => name), begun, lifeMs })
+    return made === 'revoked' ? { is: 'revoked' } : { is: 'in', id: made.id, user }
+  }
+}
+
+/** Of IPv6, a client has as many addresses as it likes within the first 64 bits. */
+function networkOf(address: string): string {
+  if (!address.includes(':') || address.includes('.')) return address
+  const [head = '', tail] = address.split('::')
+  const before = head.split(':').filter(part => part !== '')
+  const after = tail === undefined ? [] : tail.split(':').filter(part => part !== '')
+  const zeros = tail === undefined ? [] : Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0')
+  const parts = [...before, ...zeros, ...after].slice(0, 4)
+  return `${parts.map(part => Number.parseInt(part, 16).toString(16)).join(':')}::/64`
+}

@@ -1,0 +1,87 @@
+/** Who has which login. A login's user and groups are read once; each check of Redis says whether they still hold. */
+import { hashOf } from '../../store/apps/ids.ts'
+import type { LoginStore } from '../../store/apps/logins.ts'
+import type { SessionChecks } from './checks.ts'
+import { Kept } from './kept.ts'
+import type { Person } from './tables.ts'
+
+const mostKept = 10_000
+/** Cookies of one request that are tried; a neighbour's script may have set others. */
+export const mostTried = 4
+
+export interface Visitor extends Person {
+  readonly loginHash: string
+}
+
+interface Facts extends Visitor {
+  readonly version: string
+}
+
+/** No session has this hash. */
+const noSession = '0'.repeat(64)
+
+export class Visitors {
+  readonly #logins: Pick<LoginStore, 'read'>
+  readonly #checks: Pick<SessionChecks, 'check'>
+  readonly #known = new Kept<Facts>(mostKept)
+
+  constructor(logins: Pick<LoginStore, 'read'>, checks: Pick<SessionChecks, 'check'>) {
+    this.#logins = logins
+    this.#checks = checks
+  }
+
+  /**
+   * Those whom these ids of cookies may be. Nothing is said of whether their logins still hold.
+   * @throws {RetryLater} when Redis does not answer
+   */
+  async claimed(loginIds: readonly string[]): Promise<readonly Visitor[]> {
+    const found = await Promise.all(hashesOf(loginIds).map(hash => this.#read(hash)))
+    return found.filter(each => each !== undefined)
+  }
+
+  /**
+   * The first of these visitors whose login holds.
+   * @throws {RetryLater} when Redis does not answer
+   */
+  async present(visitors: readonly Visitor[]): Promise<Visitor | undefined> {
+    for (const visitor of visitors) {
+      const claim = { appId: '', appUid: '', sessionHash: noSession, loginHash: visitor.loginHash, user: visitor.user }
+      const { is, version } = await this.#checks.check(claim)
+      const current = is !== 'login' && (await this.current(visitor.loginHash, version))
+      if (current) return current
+    }
+    return undefined
+  }
+
+  /** A login of this version, as a check has found it. Another version is read anew. */
+  async current(hash: string, version: string): Promise<Visitor | undefined> {
+    const known = await this.#read(hash)
+    if (known?.version === version) return known
+    this.#known.delete(hash)
+    const read = await this.#read(hash)
+    return read
+  }
+
+  /** A login that is void. */
+  forget(hash: string): void {
+    this.#known.delete(hash)
+  }
+
+  async #read(hash: string): Promise<Facts | undefined> {
+    const known = this.#known.get(hash)
+    if (known) return known
+    const login = await this.#logins.read(hash)
+    if (!login) return undefined
+    const { user, groups, version } = login
+    const facts = { user, groups, version, loginHash: hash }
+    this.#known.set(hash, facts)
+    return facts
+  }
+}
+
+/** Of those that are ids; some are tried. */
+export const hashesOf = (ids: readonly string[]): string[] =>
+  ids
+    .slice(0, mostTried)
+    .map(hashOf)
+    .filter(hash => hash !== undefined)
