@@ -8,7 +8,7 @@ import type { SessionStore } from '../../store/apps/sessions.ts'
 import { holdMs, type Seen, SessionChecks } from './checks.ts'
 import { type Entrance, Entrances } from './entrances.ts'
 import type { MemberTable, Person, RouteTable } from './tables.ts'
-import { type Visitor, Visitors } from './visitors.ts'
+import { mostTried, type Visitor, Visitors } from './visitors.ts'
 
 /** What a request presents: ids of cookies. */
 export interface Presented {
@@ -28,7 +28,7 @@ export type Verdict =
   | { readonly is: 'forbidden'; readonly route: AppRoute; readonly user: string }
   | { readonly is: 'login' | 'unknown' | 'unavailable' }
 
-/** A verdict that lets a request in; `Cuts.add` takes it for what stays open. */
+/** A verdict that lets a request in. */
 export interface Admission {
   readonly is: 'in'
   readonly route: AppRoute
@@ -38,7 +38,9 @@ export interface Admission {
   readonly sessionHash?: string | undefined
   /** For a new cookie. */
   readonly newSessionId?: string | undefined
-  /** Who it is, and by which session. */
+  /** Who `user` is. */
+  readonly person?: Person | undefined
+  /** By which session; absent for one who was let in by a token. */
   readonly admitted?: Admitted | undefined
 }
 
@@ -47,6 +49,13 @@ export interface Admitted {
   readonly visitor: Visitor
   /** Of the login. */
   readonly version: string
+}
+
+/** A login that holds now. */
+export interface FoundLogin extends Person {
+  /** As the cookie has it. */
+  readonly id: string
+  readonly hash: string
 }
 
 export interface AccessOptions {
@@ -83,22 +92,33 @@ export class Access {
     bell.on(ring => this.#heard(ring))
   }
 
-  async verdict(presented: Presented): Promise<Verdict> {
-    const verdict = await this.#judge(presented).catch((error): Verdict => {
-      if (error instanceof RetryLater) return { is: 'unavailable' }
-      throw error
-    })
-    this.#options.onVerdict?.(verdict.is)
+  async verdict({ appId, login, session }: Presented): Promise<Verdict> {
+    const verdict = await this.#judge(appId, route => this.#judgeCookies(route, login, session))
     if (verdict.is === 'in' && verdict.admitted) this.#options.onUse?.(verdict.admitted.seen)
     return verdict
   }
 
+  /** Of one whom the identity source knows by a token, for this request alone. */
+  verdictOf({ user, groups }: Person, appId: string): Promise<Verdict> {
+    const person = { user, groups }
+    return this.#judge(appId, async (route): Promise<Verdict> => {
+      if (!route) return { is: 'unknown' }
+      const may = this.permits(route, person)
+      if (may === 'unknown') return { is: 'unavailable' }
+      return may ? { is: 'in', route, user, person } : { is: 'forbidden', route, user }
+    })
+  }
+
   /**
-   * Who is logged in by one of these ids of cookies.
+   * The first of these ids of cookies whose login holds.
    * @throws {RetryLater} when Redis does not answer
    */
-  async visitor(loginIds: readonly string[]): Promise<Visitor | undefined> {
-    return this.#visitors.present(await this.#visitors.claimed(loginIds))
+  async find(loginIds: readonly string[]): Promise<FoundLogin | undefined> {
+    for (const id of loginIds.slice(0, mostTried)) {
+      const visitor = await this.#visitors.present(await this.#visitors.claimed([id]))
+      if (visitor) return { id, hash: visitor.loginHash, user: visitor.user, groups: visitor.groups }
+    }
+    return undefined
   }
 
   /** Whether the app is for this person; undefined: for one who is not logged in. */
@@ -118,19 +138,32 @@ export class Access {
     return this.#visitors.current(loginHash, version)
   }
 
-  async #judge(presented: Presented): Promise<Verdict> {
+  async #judge(appId: string, by: (route: AppRoute | undefined) => Promise<Verdict>): Promise<Verdict> {
+    const verdict = await this.#judgeNow(appId, by).catch((error): Verdict => {
+      if (error instanceof RetryLater) return { is: 'unavailable' }
+      throw error
+    })
+    this.#options.onVerdict?.(verdict.is)
+    return verdict
+  }
+
+  async #judgeNow(appId: string, by: (route: AppRoute | undefined) => Promise<Verdict>): Promise<Verdict> {
     for (let look = 1; look <= mostLooks; look++) {
       if (!(await this.#areTablesFresh())) return { is: 'unavailable' }
-      const route = this.#options.routes.get(presented.appId)
+      const route = this.#options.routes.get(appId)
       if (route === 'unknown') return { is: 'unavailable' }
-      const verdict = await this.#judgeFor(route, presented)
+      const verdict = await by(route)
       // What was judged by another route says nothing about this one.
-      if (this.#options.routes.get(presented.appId) === route) return verdict
+      if (this.#options.routes.get(appId) === route) return verdict
     }
     return { is: 'unavailable' }
   }
 
-  async #judgeFor(route: AppRoute | undefined, { login, session }: Presented): Promise<Verdict> {
+  async #judgeCookies(
+    route: AppRoute | undefined,
+    login: readonly string[],
+    session: readonly string[],
+  ): Promise<Verdict> {
     if (route?.audience.kind === 'public') return { is: 'in', route }
     const visitors = await this.#visitors.claimed(login)
     if (!route) return { is: (await this.#visitors.present(visitors)) ? 'unknown' : 'login' }
@@ -170,5 +203,6 @@ export class Access {
 function admission(route: AppRoute, { visitor, version, newSessionId }: Entrance, seen: Seen): Admission {
   const { user, loginHash } = visitor
   const { sessionHash } = seen.claim
-  return { is: 'in', route, user, loginHash, sessionHash, newSessionId, admitted: { seen, visitor, version } }
+  const admitted = { seen, visitor, version }
+  return { is: 'in', route, user, loginHash, sessionHash, newSessionId, person: visitor, admitted }
 }

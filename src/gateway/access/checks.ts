@@ -7,6 +7,8 @@ import type { SessionClaim, SessionFinding, SessionStore } from '../../store/app
 
 /** How long a verdict holds. */
 export const holdMs = 5_000
+/** Older ones are no answer, but may have been given as one a moment ago: a ring makes them void too. */
+const keepMs = 2 * holdMs
 const mostKept = 20_000
 
 /** A session that was found to hold. */
@@ -133,7 +135,7 @@ export class SessionChecks {
   #keep(key: string, kept: Kept): void {
     this.#kept.delete(key)
     this.#kept.set(key, kept)
-    const oldestMs = kept.seen.atMs - holdMs
+    const oldestMs = kept.seen.atMs - keepMs
     for (const [other, { seen }] of this.#kept) {
       if (seen.atMs >= oldestMs && this.#kept.size <= mostKept) return
       this.#kept.delete(other)

@@ -7,10 +7,10 @@ import { type Log, logUnexpected } from '../../base/log.ts'
 import { Loop, type Rest } from '../../base/loop.ts'
 import type { AppRing } from '../../store/apps/rings.ts'
 import type { SessionStore } from '../../store/apps/sessions.ts'
-import type { Access, Admission } from './access.ts'
+import type { Access } from './access.ts'
 import { holdMs, type Seen } from './checks.ts'
 import type { CutReason, Guard } from './guard.ts'
-import { type Open, OpenIndex, type Watched } from './open-index.ts'
+import { type Open, OpenIndex, type Opening, personOf, type Watched } from './open-index.ts'
 import type { MemberTable, RouteTable } from './tables.ts'
 
 /** Within `holdMs`, with the time that a sweep takes. */
@@ -74,15 +74,14 @@ export class Cuts {
     return this.#open.all().length
   }
 
-  /**
-   * Adds what was let in by a verdict.
-   * @param cut called once, maybe before this returns; it must end what is open
-   */
-  add(admission: Admission, cut: (reason: CutReason) => void): Guard {
-    const open = this.#open.add(admission, cut)
+  /** Adds what was let in by a verdict. It may be cut before this returns. */
+  add(opening: Opening): Guard {
+    const open = this.#open.add(opening)
     this.#judge([open])
-    // Revoked between the verdict and this.
-    if (open.watched && admission.admitted?.seen.isVoid) this.#lookSoon([open.watched])
+    const { seen } = opening.admitted ?? {}
+    // Revoked between the verdict and this, or nobody would know.
+    const isDue = seen && (seen.isVoid || this.#nowMs - seen.atMs > holdMs)
+    if (open.watched && isDue) this.#lookSoon([open.watched])
     return {
       isOpen: () => this.#open.has(open),
       mayPass: () => this.#mayPass(open),
@@ -101,7 +100,7 @@ export class Cuts {
     this.#remove(open)
     this.#options.onCut?.(reason)
     try {
-      open.cut(reason)
+      open.opening.cut(reason)
     } catch (error) {
       this.#options.log.error({ err: error }, 'an open connection could not be cut')
     }
@@ -115,13 +114,14 @@ export class Cuts {
     }
   }
 
-  #reasonAgainst({ appId, appUid, watched }: Open): CutReason | undefined {
+  #reasonAgainst(open: Open): CutReason | undefined {
     const { routes, access } = this.#options
+    const { appId, appUid } = open.opening
     const route = routes.get(appId)
     if (route === 'unknown') return undefined
     if (route?.uid !== appUid) return 'gone'
     if (route.phase === 'Stopping' || route.phase === 'Stopped') return 'stopped'
-    return access.permits(route, watched?.person) === false ? 'forbidden' : undefined
+    return access.permits(route, personOf(open)) === false ? 'forbidden' : undefined
   }
 
   /** As Redis says. */
@@ -200,11 +200,23 @@ export class Cuts {
   }
 
   #heard({ what, subject }: AppRing): void {
-    if (what === 'missed') this.#lookSoon(this.#open.sessions())
+    if (what === 'missed') {
+      this.#lookSoon(this.#open.sessions())
+      this.#cutByToken(() => true)
+    }
     if (what !== 'sessions' || !subject) return
     const { kind, name } = subject
     const isMeant = ({ loginHash, user, appId }: Seen['claim']) => name === { login: loginHash, user, app: appId }[kind]
     this.#lookSoon(this.#open.sessions().filter(({ seen }) => isMeant(seen.claim)))
+    this.#cutByToken((user, appId) => name === { user, app: appId }[kind as 'user' | 'app'])
+  }
+
+  /** Who came by a token has no session that could be looked at. The token lets in again whom it may. */
+  #cutByToken(isMeant: (user: string, appId: string) => boolean): void {
+    for (const open of this.#open.all()) {
+      const { person, appId } = open.opening
+      if (!open.watched && person && isMeant(person.user, appId)) this.#cut(open, 'ended')
+    }
   }
 
   #answer(waiting: readonly (() => void)[]): void {

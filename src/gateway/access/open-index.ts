@@ -1,5 +1,5 @@
 /** What is open, by app and by session. Those of one session are looked at together. */
-import type { Admission, Admitted } from './access.ts'
+import type { Admitted } from './access.ts'
 import { keyOf, type Seen } from './checks.ts'
 import type { CutReason } from './guard.ts'
 import type { Person } from './tables.ts'
@@ -15,13 +15,25 @@ export interface Watched {
   lookedMs: number
 }
 
-export interface Open {
+/** What was let in by a verdict, and stays open. */
+export interface Opening {
   readonly appId: string
   readonly appUid: string
-  /** Absent where nobody was asked for. */
-  readonly watched: Watched | undefined
-  readonly cut: (reason: CutReason) => void
+  /** As in the verdict; absent where nobody was asked for. */
+  readonly person?: Person | undefined
+  /** As in the verdict. */
+  readonly admitted?: Admitted | undefined
+  /** Called once; it must end what is open. */
+  cut(reason: CutReason): void
 }
+
+export interface Open {
+  readonly opening: Opening
+  readonly watched: Watched | undefined
+}
+
+/** Who it is by now. */
+export const personOf = ({ opening, watched }: Open): Person | undefined => watched?.person ?? opening.person
 
 export class OpenIndex {
   readonly #bySession = new Map<string, Watched>()
@@ -40,19 +52,21 @@ export class OpenIndex {
   }
 
   has(open: Open): boolean {
-    return this.#byApp.get(open.appId)?.has(open) ?? false
+    return this.#byApp.get(open.opening.appId)?.has(open) ?? false
   }
 
-  add({ route, admitted }: Admission, cut: (reason: CutReason) => void): Open {
+  add(opening: Opening): Open {
+    const { appId, admitted } = opening
     const watched = admitted && this.#watch(admitted)
-    const open: Open = { appId: route.id, appUid: route.uid, watched, cut }
-    this.#byApp.set(route.id, (this.#byApp.get(route.id) ?? new Set()).add(open))
+    const open: Open = { opening, watched }
+    this.#byApp.set(appId, (this.#byApp.get(appId) ?? new Set()).add(open))
     watched?.open.add(open)
     return open
   }
 
   remove(open: Open): void {
-    const { appId, watched } = open
+    const { opening, watched } = open
+    const { appId } = opening
     const ofApp = this.#byApp.get(appId)
     ofApp?.delete(open)
     if (ofApp?.size === 0) this.#byApp.delete(appId)
