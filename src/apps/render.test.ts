@@ -324,5 +324,6 @@ it('whatever an app says, it gets no right, and what stands of it is at rest', (
       }
       expect(checkedFact(sound).spec).toBeDefined()
     }),
+    { numRuns: 40 },
   )
 })
