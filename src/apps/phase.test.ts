@@ -95,7 +95,10 @@ describe('appPhase', () => {
   it('tells a crash at once, and forgets it when the pod is ready', () => {
     const none = deployment({ ready: 0 })
     expect(phaseOf({ deployment: none, pods: [crashed] })).toMatchObject({
-      ...{ phase: 'Error', message: expect.stringMatching(/^Failed: .*no such table/s) },
+      ...{
+        phase: 'Error',
+        message: expect.stringMatching(/^Failed: The app stopped before it had started: .*no such table/s),
+      },
     })
     expect(phaseOf({ pods: [ready] })).toEqual({ phase: 'Ready', message: '' })
   })

@@ -4,6 +4,7 @@ import { asTimeMs } from '../base/json.ts'
 import type { PodFacts } from '../kube/pods/facts.ts'
 import { judgeLife, judgeStart } from '../kube/pods/judge.ts'
 import { projectPod } from '../kube/pods/project.ts'
+import { appWords } from '../kube/pods/words.ts'
 import { appObjectName } from './names.ts'
 
 export interface AppPod extends PodFacts {
@@ -55,7 +56,7 @@ const isNewer = (one: AppPod, other: AppPod): boolean =>
   one.createdMs === other.createdMs ? one.uid > other.uid : one.createdMs > other.createdMs
 
 function troubleOfPod(pod: AppPod): Trouble | undefined {
-  const start = judgeStart(pod)
+  const start = judgeStart(pod, [], appWords)
   switch (start.kind) {
     case 'doomed':
       return { reason: 'Failed', message: start.message }
@@ -71,7 +72,7 @@ function troubleOfPod(pod: AppPod): Trouble | undefined {
 }
 
 function troubleOfLife(pod: AppPod): Trouble | undefined {
-  const life = judgeLife(pod)
+  const life = judgeLife(pod, false, appWords)
   if (life.kind === 'crashing' || life.kind === 'failed') return { reason: 'Failed', message: life.message }
   return life.kind === 'unknown' ? { reason: 'NotStarted', message: life.message } : undefined
 }

@@ -8,6 +8,7 @@ import { cleanLastLines, cleanWords } from '../../base/text.ts'
 import { stamps } from '../labels.ts'
 import type { ContainerFacts, LifeVerdict, PodEventFacts, PodFacts, StartVerdict, TerminationFacts } from './facts.ts'
 import { hasCause, judgePull, pullReasons, secretMissed } from './pulling.ts'
+import { labWords, reasonsInWords, type ThingWords, type Words } from './words.ts'
 
 /** Container states whose cause may be in the container's own settings. */
 const creationReasons = new Set([
@@ -23,66 +24,29 @@ const creationReasons = new Set([
 const finalCreationCause =
   /executable file not found|exec: "[^"]*": (stat |permission denied|is a directory|no such file)|exec format error|no command specified|runAsNonRoot|not a directory|invalid (mount|capability)/i
 
-/** Nouns for messages to users about a container, by its purpose. */
-interface Words {
-  readonly image: string
-  readonly container: string
-  readonly crash: string
-}
-
-const labWords: Words = {
-  image: 'The image',
-  container: "The lab's container",
-  crash: 'The lab stopped before it had started',
-}
-
-/**
- * For the init container (SQR-066, "User provisioning"). It would be restarted for ever, so its first failure is final.
- */
-const preparationWords: Words = {
-  image: 'The image that prepares the lab',
-  container: 'The container that prepares the lab',
-  crash: 'The lab could not be prepared',
-}
-
-const reasonsInWords: Readonly<Record<string, string>> = {
-  Evicted: 'its node evicted it',
-  Preempting: 'its node needed the room for something more important',
-  PreemptionByScheduler: 'the scheduler needed the room for something more important',
-  EvictionByEvictionAPI: 'it was evicted from its node, which is probably under maintenance',
-  DeletionByTaintManager: 'its node was closed to it',
-  DeletionByPodGC: 'its node is gone',
-  TerminationByKubelet: 'its node evicted it',
-  NodeLost: 'its node is gone',
-  NodeShutdown: 'its node was shut down',
-  Terminated: 'its node was shut down',
-  DeadlineExceeded: 'it ran longer than it may',
-  OOMKilled: 'it used more memory than its size allows',
-  UnexpectedAdmissionError: 'its node refused it',
-  NodeAffinity: 'its node refused it',
-  OutOfcpu: 'its node had no CPU left',
-  OutOfmemory: 'its node had no memory left',
-  OutOfpods: 'its node had no place for another pod',
-}
-
 /**
  * The state of a pod that is to become a lab.
  * @param events the cluster's events for this pod so far, oldest first. A kubelet that waits before it pulls an image
  *   again may have reported the cause only there
  */
-export function judgeStart(pod: PodFacts, events: readonly PodEventFacts[] = []): StartVerdict {
+export function judgeStart(
+  pod: PodFacts,
+  events: readonly PodEventFacts[] = [],
+  words: ThingWords = labWords,
+): StartVerdict {
   if (pod.phase === 'Succeeded' && !pod.deleting) return { kind: 'ended' }
-  if (pod.phase === 'Failed') return { kind: 'doomed', message: failureOf(pod) }
-  if (pod.deleting) return { kind: 'doomed', message: deletedWords(pod) }
+  if (pod.phase === 'Failed') return { kind: 'doomed', message: failureOf(pod, words) }
+  if (pod.deleting) return { kind: 'doomed', message: deletedWords(pod, words) }
   if (hasStarted(pod)) return { kind: 'ready' }
+  // An init container would be restarted for ever, so its first failure is final (SQR-066, "User provisioning").
   const unprepared = pod.initContainers.find(hasFailed)
-  if (unprepared) return judgeCrash(unprepared, preparationWords)
+  if (unprepared) return judgeCrash(unprepared, words.preparation)
   const crashed = pod.containers.find(hasCrashed)
-  if (crashed) return judgeCrash(crashed, labWords)
+  if (crashed) return judgeCrash(crashed, words.main)
   return (
-    judgeWaiting(pod, pod.initContainers, preparationWords, events) ??
-    judgeWaiting(pod, pod.containers, labWords, events) ??
-    judgePlace(pod)
+    judgeWaiting(pod, pod.initContainers, words.preparation, events) ??
+    judgeWaiting(pod, pod.containers, words.main, events) ??
+    judgePlace(pod, words)
   )
 }
 
@@ -153,14 +117,14 @@ function judgeWaiting(
 /** The scheduler counts these among its reasons why no node fits. */
 const missingVolume = /persistentvolumeclaim|persistent volumes? to bind/i
 
-function judgePlace(pod: PodFacts): StartVerdict {
+function judgePlace(pod: PodFacts, words: ThingWords): StartVerdict {
   if (pod.unschedulable !== undefined && !pod.node) {
     const what = missingVolume.test(pod.unschedulable)
-      ? 'A volume of the lab is not there'
-      : 'There is no room for the lab'
+      ? `A volume of the ${words.thing} is not there`
+      : `There is no room for the ${words.thing}`
     return { kind: 'troubled', cause: 'no-room', message: `${what} at the moment (${cleanWords(pod.unschedulable)})` }
   }
-  if (isSilent(pod)) return { kind: 'troubled', cause: 'unknown', message: unheardWords(pod) }
+  if (isSilent(pod)) return { kind: 'troubled', cause: 'unknown', message: unheardWords(pod, words) }
   return { kind: 'starting' }
 }
 
@@ -182,20 +146,22 @@ function judgeCreation(reason: string, cause: string, words: Words): StartVerdic
  * The state of a running lab's pod.
  * @param heedsStamp whether the annotation that stops notebooks ends a lab too, whoever wrote it
  */
-export function judgeLife(pod: PodFacts, heedsStamp = false): LifeVerdict {
-  if (pod.phase === 'Failed') return { kind: 'failed', message: failureOf(pod) }
+export function judgeLife(pod: PodFacts, heedsStamp = false, words: ThingWords = labWords): LifeVerdict {
+  if (pod.phase === 'Failed') return { kind: 'failed', message: failureOf(pod, words) }
   // A lab that was stopped from outside ends with success too, but not at its user's request.
   if (pod.phase === 'Succeeded')
-    return pod.deleting ? { kind: 'failed', message: deletedWords(pod) } : { kind: 'ended', message: shutDown }
+    return pod.deleting
+      ? { kind: 'failed', message: deletedWords(pod, words) }
+      : { kind: 'ended', message: `The ${words.thing} was shut down` }
   if (heedsStamp && pod.stopped !== undefined && !pod.deleting) return { kind: 'ended', message: stampedWords }
-  if (isSilent(pod)) return { kind: 'unknown', message: unheardWords(pod) }
+  if (isSilent(pod)) return { kind: 'unknown', message: unheardWords(pod, words) }
   const restarts = pod.containers.reduce((sum, container) => sum + container.restartCount, 0)
   // A restarted node runs the init container again.
   const unprepared = pod.initContainers.find(hasFailed)
   if (unprepared)
-    return { kind: 'crashing', restarts, message: `${preparationWords.crash} again: ${crashOf(unprepared)}` }
+    return { kind: 'crashing', restarts, message: `${words.preparation.crash} again: ${crashOf(unprepared)}` }
   const crashed = pod.containers.find(hasCrashed)
-  const message = crashed ? `The lab stopped: ${crashOf(crashed)}` : ''
+  const message = crashed ? `The ${words.thing} stopped: ${crashOf(crashed)}` : ''
   return { kind: crashed && !crashed.started ? 'crashing' : 'healthy', restarts, message }
 }
 
@@ -229,22 +195,21 @@ function isNoise({ reason, message }: PodEventFacts): boolean {
   return reason === 'MissingClusterDNS'
 }
 
-const shutDown = 'The lab was shut down'
 const stampedWords = `The lab was stopped by the annotation ${stamps.stopped} of its pod`
 
-function failureOf(pod: PodFacts): string {
+function failureOf(pod: PodFacts, { thing }: ThingWords): string {
   const crashed = [...pod.initContainers, ...pod.containers].find(hasCrashed)
   if (pod.reason === '')
-    return `The lab stopped${crashed ? `: ${crashOf(crashed)}` : ', and the cluster does not say why'}`
-  return `The lab stopped: ${reasonWords(pod)}`
+    return `The ${thing} stopped${crashed ? `: ${crashOf(crashed)}` : ', and the cluster does not say why'}`
+  return `The ${thing} stopped: ${reasonWords(pod)}`
 }
 
-function deletedWords(pod: PodFacts): string {
-  return `The lab's pod was deleted from outside${pod.reason ? `: ${reasonWords(pod)}` : ''}`
+function deletedWords(pod: PodFacts, { thing }: ThingWords): string {
+  return `The ${thing}'s pod was deleted from outside${pod.reason ? `: ${reasonWords(pod)}` : ''}`
 }
 
-function unheardWords(pod: PodFacts): string {
-  return `The lab's node${pod.node ? ` ${pod.node}` : ''} has gone silent`
+function unheardWords(pod: PodFacts, { thing }: ThingWords): string {
+  return `The ${thing}'s node${pod.node ? ` ${pod.node}` : ''} has gone silent`
 }
 
 function reasonWords({ reason, message }: PodFacts): string {
