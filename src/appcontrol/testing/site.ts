@@ -1,0 +1,155 @@
+/** For tests: apps on an API server in memory, and what REST does for them. */
+
+import { groupNameOf } from '../../apps/spec.ts'
+import { appParent } from '../../apps/words.ts'
+import { systemClock } from '../../base/clock.ts'
+import type { Identity, KubeObject } from '../../base/domain.ts'
+import { asNumber } from '../../base/json.ts'
+import type { KubeClient } from '../../kube/client.ts'
+import { KubeError } from '../../kube/errors.ts'
+import type { PodEventFacts, PodFacts } from '../../kube/pods/facts.ts'
+import { canonical } from '../../reconcile/merge.ts'
+import { FakeApi } from '../../reconcile/testing/api.ts'
+import type { Fact } from '../../reconcile/types.ts'
+import { AppSecrets } from '../secrets.ts'
+import { AppService, type AppServiceOptions, type Asker } from '../service.ts'
+import type { AppSights } from '../sights.ts'
+import { AppWriter } from '../writer.ts'
+
+const paths = [
+  ['spec'],
+  ['status'],
+  ['metadata', 'generation'],
+  ['metadata', 'creationTimestamp'],
+  ['metadata', 'annotations'],
+]
+const patterns = ['*TOKEN*', '*_KEY']
+
+export interface Declared {
+  readonly namespace?: string
+  readonly spec?: object
+  readonly status?: object
+  readonly annotations?: Readonly<Record<string, string>>
+  /** Seconds of its age, from an hour before. */
+  readonly bornAt?: number
+  readonly uid?: string
+}
+
+export class Site {
+  readonly api = new FakeApi()
+  readonly written: string[] = []
+  readonly pods: PodFacts[] = []
+  readonly events: PodEventFacts[] = []
+  readonly #listeners = new Set<(app: Fact) => void>()
+  readonly sights: AppSights
+  readonly service: AppService
+  /** Bodies of patches of PhApplications, as sent. */
+  readonly patches: object[] = []
+
+  constructor(options: Partial<AppServiceOptions> = {}) {
+    const apps = this.api.sight(appParent.apiVersion, appParent.kind, paths, systemClock)
+    this.sights = {
+      apps,
+      named: apps.index(({ ref }) => [ref.name]),
+      groupOf: app => (app.ref.namespace === groupNameOf(app) ? groupNameOf(app) : undefined),
+      podsOf: () => this.pods,
+      podEventsOf: () => this.events,
+      onPodEvents: listener => {
+        this.#listeners.add(listener)
+        return () => this.#listeners.delete(listener)
+      },
+    }
+    const kube = this.#client()
+    this.service = new AppService({
+      sights: this.sights,
+      writer: new AppWriter({ apps, kube, onWritten: app => void this.written.push(app.ref.name) }),
+      secrets: new AppSecrets(kube),
+      isMember: ({ groups }, group) => groups.some(({ name }) => name === group),
+      instanceTypes: { small: {}, large: {} },
+      secretPatterns: patterns,
+      isSynced: () => true,
+      openEvents: async () => null,
+      ...options,
+    })
+  }
+
+  /** Writes a PhApplication as somebody else. */
+  declare(
+    id: string,
+    { namespace = 'physics', spec, status, annotations, bornAt = 0, uid }: Declared = {},
+  ): KubeObject {
+    const known = this.object(id, namespace)
+    const generation = known?.metadata.generation
+    return this.api.put({
+      ...appParent,
+      metadata: {
+        ...{ name: id, namespace, generation: asNumber(generation) + 1 },
+        creationTimestamp: new Date(bornAt * 1000).toISOString(),
+        ...(annotations && { annotations }),
+        ...(uid !== undefined && { uid }),
+      },
+      spec: { groupName: 'physics', podTemplate: { spec: { containers: [{ name: 'main', image: 'i:1' }] } }, ...spec },
+      ...(status && { status }),
+    })
+  }
+
+  object(id: string, namespace = 'physics'): KubeObject | undefined {
+    return [...this.api.objects.values()].find(
+      ({ kind, metadata }) => kind === appParent.kind && metadata.name === id && metadata.namespace === namespace,
+    )
+  }
+
+  secret(id: string): KubeObject | undefined {
+    return [...this.api.objects.values()].find(
+      ({ kind, metadata }) => kind === 'Secret' && metadata.name === `app-${id}-env`,
+    )
+  }
+
+  tellPods(app: Fact): void {
+    for (const listener of this.#listeners) listener(app)
+  }
+
+  /** As the API server: another spec is another generation, and `stringData` becomes `data`. */
+  #client(): KubeClient {
+    const { client, objects } = this.api
+    return {
+      ...client,
+      create: async (object: KubeObject) => client.create(stored(object)),
+      patch: async (...[ref, patch, options]: Parameters<typeof client.patch>) => {
+        if (ref.kind === appParent.kind) this.patches.push(patch)
+        const before = [...objects.values()].find(({ metadata }) => metadata.uid === ref.uid)
+        const answer = await client.patch(ref, stored(patch as KubeObject), options)
+        if (!answer || canonical(before?.spec) === canonical(answer.spec)) return answer
+        const generation = asNumber(answer.metadata.generation) + 1
+        return this.api.put({ ...answer, metadata: { ...answer.metadata, generation } })
+      },
+      request: async (_method: string, path: string) => {
+        const name = path.split('/').at(-1)!
+        const found = [...objects.values()].find(({ kind, metadata }) => kind === 'Secret' && metadata.name === name)
+        if (!found) throw new KubeError(404, 'NotFound', 'not found')
+        return found
+      },
+    } as unknown as KubeClient
+  }
+}
+
+function stored<T extends object>(object: T): T {
+  const { stringData, data, ...rest } = object as T & { stringData?: object; data?: object }
+  if (!stringData && !data) return object
+  const coded = Object.entries(stringData ?? {}).map(([key, value]) => [
+    key,
+    Buffer.from(String(value)).toString('base64'),
+  ])
+  return { ...rest, data: { ...data, ...Object.fromEntries(coded) } } as unknown as T
+}
+
+export const caller = (username: string, ...groups: string[]): Pick<Identity, 'username' | 'groups'> => ({
+  ...{ username, groups: groups.map(name => ({ name })) },
+})
+export const user = (username: string, ...groups: string[]): Asker => ({
+  caller: caller(username, ...groups),
+  audience: 'user',
+})
+export const ann = user('ann', 'physics')
+export const eve = user('eve', 'others')
+export const root: Asker = { caller: caller('root'), audience: 'admin' }
