@@ -12,6 +12,19 @@ describe('Deadline', () => {
     expect(signal.reason).toEqual(new Error('no answer within 50 ms'))
   })
 
+  test('fires after its time since restart', async () => {
+    const clock = new ManualClock()
+    const deadline = new Deadline(clock, 50)
+    const fired = new Promise(resolve => deadline.signal.addEventListener('abort', resolve))
+    clock.advance(40)
+    deadline.restart()
+    clock.advance(40)
+    await new Promise(resolve => setImmediate(resolve))
+    expect(deadline.signal.aborted).toBe(false)
+    clock.advance(10)
+    await fired
+  })
+
   test('fires with another signal, also one that was aborted before', () => {
     const stop = new AbortController()
     const before = new Deadline(new ManualClock(), 50, stop.signal)

@@ -6,18 +6,26 @@ import type { Clock } from './clock.ts'
 export class Deadline {
   readonly #controller = new AbortController()
   readonly #parent: AbortSignal | undefined
-  readonly #cancelTimer: () => void
+  readonly #startTimer: () => () => void
+  #cancelTimer: () => void
   readonly #follow = () => this.#controller.abort(this.#parent?.reason)
 
   constructor(clock: Clock, ms: number, parent?: AbortSignal) {
     this.#parent = parent
     if (parent?.aborted) this.#follow()
     else parent?.addEventListener('abort', this.#follow, { once: true })
-    this.#cancelTimer = clock.after(ms, () => this.#controller.abort(new Error(`no answer within ${ms} ms`)))
+    this.#startTimer = () => clock.after(ms, () => this.#controller.abort(new Error(`no answer within ${ms} ms`)))
+    this.#cancelTimer = this.#startTimer()
   }
 
   get signal(): AbortSignal {
     return this.#controller.signal
+  }
+
+  /** Its time begins anew. */
+  restart(): void {
+    this.#cancelTimer()
+    this.#cancelTimer = this.#startTimer()
   }
 
   /** Stops the time. The other signal still counts. */

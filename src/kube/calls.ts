@@ -42,6 +42,8 @@ export interface ListScope {
 export interface ListOptions extends ListScope {
   readonly signal?: AbortSignal | undefined
   readonly agent?: string | undefined
+  /** Called after each page of the list. */
+  readonly onPage?: (() => void) | undefined
 }
 
 export interface ListPage {

@@ -314,6 +314,17 @@ describe('KubeClient.list', () => {
     expect(listed).toEqual([1, 2, 4])
   })
 
+  test('says when each page is there', async () => {
+    const steps: string[] = []
+    const next: Answer = (...answer) => {
+      steps.push('asked for the next')
+      page(['c'])(...answer)
+    }
+    server.script.push(page(['a', 'b'], 'next'), next)
+    await client.list('v1', 'Pod', whole, { onPage: () => steps.push('page') })
+    expect(steps).toEqual(['page', 'asked for the next', 'page'])
+  })
+
   test('accepts a list without items', async () => {
     server.script.push(json({ metadata: { resourceVersion: '1' }, items: null }))
     expect(await client.list('v1', 'Pod', whole)).toEqual([])

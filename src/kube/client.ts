@@ -161,6 +161,7 @@ export class KubeClient {
   ): Promise<T[]> {
     let projected: T[] = []
     for await (const page of this.pages(apiVersion, kind, options)) {
+      options.onPage?.()
       if (page.first) projected = []
       for (const object of page.items) projected.push(project(object))
     }

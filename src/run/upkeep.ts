@@ -94,7 +94,7 @@ function joinComparer(
     namespacePrefix: lab.namespacePrefix,
     intervalMs: times.compareIntervalSeconds * 1000,
     holdMs: holdMs(config),
-    listMs: longestRequestMs(config),
+    pageMs: longestRequestMs(config),
     deleteTimeoutMs: times.deleteTimeoutSeconds * 1000,
     failedLabMs: times.failedLabHours * 3_600_000,
     heedsStamp: idle.enabled,

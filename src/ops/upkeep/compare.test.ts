@@ -59,7 +59,7 @@ function comparer({ doubt = null as typeof known | null, foundOp = 0, users = []
     debris: { isPodGone: async () => true },
     intervalMs: 600_000,
     holdMs: 1,
-    listMs: 1000,
+    pageMs: 1000,
     deleteTimeoutMs: 1,
     failedLabMs: 1,
     failpoint: () => {},
@@ -116,6 +116,28 @@ describe('Comparer', () => {
       ['Namespace', projectNamespace],
       ['Pod', listedPod],
     ])
+  })
+
+  it('gives its lists up when the next page does not come in time, however many came before', async () => {
+    const { clock, state, end, list } = comparer()
+    const asked = Promise.withResolvers<NonNullable<Parameters<ClusterClient['list']>[3]>>()
+    list.mockImplementationOnce(async (_version, _kind, _project, options = {}) => {
+      asked.resolve(options)
+      return new Promise((_, reject) => {
+        options.signal?.addEventListener('abort', () => reject(options.signal?.reason))
+      })
+    })
+    const { signal, onPage } = await asked.promise
+    for (const _page of [1, 2, 3]) {
+      clock.advance(900)
+      await settled()
+      expect(signal?.aborted).toBe(false)
+      onPage?.()
+    }
+    clock.advance(1000)
+    await vi.waitUntil(() => state.holder === '')
+    expect(signal?.reason).toEqual(new Error('no answer within 1000 ms'))
+    expect(end).not.toHaveBeenCalled()
   })
 
   it('compares at the start and on the interval, and releases the lease in between', async () => {

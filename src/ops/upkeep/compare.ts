@@ -44,8 +44,8 @@ export interface ComparerOptions {
   readonly intervalMs: number
   /** How long former owners may still act on operations that were found: a lease's TTL plus the longest request. */
   readonly holdMs: number
-  /** How long the lists of one compare may take. */
-  readonly listMs: number
+  /** How long the next page of its lists may take. */
+  readonly pageMs: number
   readonly deleteTimeoutMs: number
   readonly failedLabMs: number
   /** As for `judgeLife`. */
@@ -243,23 +243,27 @@ export class Comparer {
     }
   }
 
-  /** Gives up lists that take too long, and the lease with them: another replica may reach the API server. */
+  /**
+   * Gives up lists whose next page does not come, and the lease with them: another replica may reach the API server. Each
+   * page has its time, since the number of pages grows with that of labs.
+   */
   async #listInTime({ nowMs }: Mark): Promise<Listing> {
-    const { clock, listMs } = this.#options
-    const deadline = new Deadline(clock, listMs, this.#duty.signal)
+    const { clock, pageMs } = this.#options
+    const deadline = new Deadline(clock, pageMs, this.#duty.signal)
     try {
-      return await this.#list(deadline.signal, nowMs)
+      return await this.#list(deadline, nowMs)
     } finally {
       deadline.release()
     }
   }
 
   /** Lists our objects from the API server; distrusted ones are reported and otherwise left out. */
-  async #list(signal: AbortSignal, redisMs: number): Promise<Listing> {
+  async #list(deadline: Deadline, redisMs: number): Promise<Listing> {
     const { kube, installation } = this.#options
     const scope = {
       labelSelector: `${labels.installation}=${installation}`,
-      signal,
+      signal: deadline.signal,
+      onPage: () => deadline.restart(),
       agent: 'compare',
     }
     const namespaces = await kube.list('v1', 'Namespace', projectNamespace, scope)
