@@ -14,7 +14,7 @@ import type { Look } from './evidence.ts'
 import { type LookOptions, lookAt } from './look.ts'
 import { ruleOf } from './rules.ts'
 import type { Stamper } from './stamper.ts'
-import { stampsAfter, timeOf, unreadable } from './stamps.ts'
+import { isStillDue, stampsAfter, timeOf, unreadable } from './stamps.ts'
 import { isoOf, noticeWords, stopWords } from './words.ts'
 import type { Known, StopResult, WorkloadFacts, WorkloadOwner } from './workload.ts'
 
@@ -146,8 +146,9 @@ export class Check {
       ...(notice && op !== undefined && { lab: { op, words: [noticeWords(kind, notice)] } }),
     })
     if (!written) return false
-    const patch = stampsAfter({ policy, now: facts.stamps, activity, nowMs, noticed: notice !== undefined })
-    if (patch) this.#options.stamper.write(facts, patch)
+    const checked = { policy, activity, nowMs, noticed: notice !== undefined }
+    const patch = stampsAfter({ ...checked, now: facts.stamps })
+    if (patch) this.#options.stamper.write(facts, patch, now => isStillDue({ ...checked, now }))
     return true
   }
 

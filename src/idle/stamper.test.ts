@@ -3,7 +3,7 @@ import { ManualClock } from '../../test/kit/clock.ts'
 import { keepingLog } from '../../test/kit/log.ts'
 import { RetryLater } from '../base/errors.ts'
 import { Stamper } from './stamper.ts'
-import type { StampPatch, WorkloadFacts } from './workload.ts'
+import type { StampPatch, Stamps, WorkloadFacts } from './workload.ts'
 
 const factsOf = (id: string, podUid = 'pod'): WorkloadFacts => ({
   ...{ kind: 'lab', id, podUid, mayBeAsked: true, startedMs: undefined, stamps: {} },
@@ -13,7 +13,11 @@ let stamper: Stamper
 
 afterEach(() => stamper.stop())
 
-function start(perSecond: number, write: (id: string) => Promise<void> = async () => {}) {
+function start(
+  perSecond: number,
+  write: (id: string) => Promise<void> = async () => {},
+  facts: (id: string) => WorkloadFacts | undefined = factsOf,
+) {
   const clock = new ManualClock()
   const log = keepingLog()
   const written: [id: string, patch: StampPatch][] = []
@@ -21,7 +25,7 @@ function start(perSecond: number, write: (id: string) => Promise<void> = async (
     written.push([id, patch])
     await write(id)
   }
-  stamper = new Stamper({ owners: [{ kind: 'lab', stamp }], perSecond, clock, log })
+  stamper = new Stamper({ owners: [{ kind: 'lab', stamp, facts }], perSecond, clock, log })
   stamper.start()
   const settle = async () => {
     for (let turn = 0; turn < 50; turn++) await new Promise(resolve => setImmediate(resolve))
@@ -57,6 +61,25 @@ it('Stamper writes what waits for one workload together, and nothing of its form
     ['same', { a: '2', b: '1' }],
     ['moved', { a: '3' }],
   ])
+})
+
+it('Stamper drops what is no more due when its turn has come, and takes no place for it', async () => {
+  const now = new Map<string, WorkloadFacts>()
+  const facts = (id: string) => now.get(id)
+  const { clock, written, settle } = start(1, undefined, facts)
+  const isDue = ({ checked }: Stamps) => checked === undefined
+  const ids = ['first', 'stamped', 'next pod', 'waits for two', 'not stamped']
+  for (const id of ids) stamper.write(factsOf(id), { a: '1' }, isDue)
+  stamper.write(factsOf('waits for two'), { b: '1' }, () => true)
+  await settle()
+  const stamps = { checked: 'by another' }
+  for (const id of ids) now.set(id, { ...factsOf(id, id === 'next pod' ? 'another' : 'pod'), stamps })
+  now.set('not stamped', factsOf('not stamped'))
+  for (let count = 0; count < 3; count++) {
+    clock.advance(1000)
+    await settle()
+  }
+  expect(written.map(([id]) => id)).toEqual(['first', 'next pod', 'waits for two', 'not stamped'])
 })
 
 it('Stamper goes on, and logs it, when a write fails', async () => {

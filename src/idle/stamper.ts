@@ -8,10 +8,16 @@ import { RetryLater } from '../base/errors.ts'
 import { Loop, type Rest } from '../base/loop.ts'
 import { inOperatorsWords, isNotFound, KubeError } from '../kube/client.ts'
 import { Rarely, type RarelyOptions } from '../telemetry/rarely.ts'
-import type { StampPatch, WorkloadFacts, WorkloadKey, WorkloadOwner } from './workload.ts'
+import type { StampPatch, Stamps, WorkloadFacts, WorkloadKey, WorkloadOwner } from './workload.ts'
+
+/** Without `facts` all that waits is written. */
+export type StampedOwner = Pick<WorkloadOwner, 'kind' | 'stamp'> & Partial<Pick<WorkloadOwner, 'facts'>>
+
+/** Whether a patch is still to be written, where the annotations are these by now. */
+export type StillDue = (now: Stamps) => boolean
 
 export interface StamperOptions {
-  readonly owners: readonly Pick<WorkloadOwner, 'kind' | 'stamp'>[]
+  readonly owners: readonly StampedOwner[]
   readonly perSecond: number
   readonly clock: Clock
   readonly log: RarelyOptions['log']
@@ -20,6 +26,7 @@ export interface StamperOptions {
 interface Waiting {
   readonly facts: WorkloadFacts
   readonly patch: StampPatch
+  readonly isDue: StillDue
 }
 
 /** Writes at once. */
@@ -58,12 +65,16 @@ export class Stamper {
     await this.#loop.stop()
   }
 
-  write(facts: WorkloadFacts, patch: StampPatch): void {
+  /** @param isDue asked when its turn has come: another replica may have written a later look since */
+  write(facts: WorkloadFacts, patch: StampPatch, isDue: StillDue = () => true): void {
     const key: WorkloadKey = `${facts.kind}:${facts.id}`
     const before = this.#waiting.get(key)
     // One for a former pod is lost.
-    const older = before?.facts.podUid === facts.podUid ? before.patch : {}
-    this.#waiting.set(key, { facts, patch: { ...older, ...patch } })
+    const older = before?.facts.podUid === facts.podUid ? before : undefined
+    this.#waiting.set(key, {
+      ...{ facts, patch: { ...older?.patch, ...patch } },
+      isDue: now => isDue(now) || (older?.isDue(now) ?? false),
+    })
     this.#loop.wake()
   }
 
@@ -71,6 +82,10 @@ export class Stamper {
     let waitMs = 0
     const writes: Promise<void>[] = []
     for (const [key, each] of this.#waiting) {
+      if (!this.#isDue(each)) {
+        this.#waiting.delete(key)
+        continue
+      }
       waitMs = writes.length < together ? this.#buckets.take(bucket) : 0
       if (waitMs > 0 || writes.length === together) break
       this.#waiting.delete(key)
@@ -82,10 +97,18 @@ export class Stamper {
     return { ms: 0, deafMs: waitMs }
   }
 
+  #isDue({ facts, isDue }: Waiting): boolean {
+    const now = this.#ownerOf(facts)?.facts?.(facts.id)
+    return now?.podUid !== facts.podUid || isDue(now.stamps)
+  }
+
+  #ownerOf({ kind }: WorkloadFacts): StampedOwner | undefined {
+    return this.#options.owners.find(owner => owner.kind === kind)
+  }
+
   async #write({ facts, patch }: Waiting, signal: AbortSignal): Promise<void> {
-    const owner = this.#options.owners.find(({ kind }) => kind === facts.kind)
     try {
-      await owner?.stamp(facts, patch, signal)
+      await this.#ownerOf(facts)?.stamp(facts, patch, signal)
       this.#trouble.worked()
     } catch (error) {
       if (signal.aborted || (error instanceof KubeError && isAbout(error))) return

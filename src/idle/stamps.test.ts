@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { stampOf } from '../kube/labels.ts'
-import { type Checked, stampsAfter, timeOf, unreadable, withoutActivity } from './stamps.ts'
+import { type Checked, isStillDue, stampsAfter, timeOf, unreadable, withoutActivity } from './stamps.ts'
 import { History, idleSince, ruleWith, startMs } from './testing/history.ts'
 
 const last = 'notebooks.kubeflow.org/last-activity'
@@ -13,15 +13,11 @@ const nowMs = startMs + minutes(30)
 const at = (count: number) => stampOf(startMs + minutes(count))
 const stood = { lastActivity: at(0), checked: at(29) }
 
-const stampsOf = (more: Partial<Checked>) =>
-  stampsAfter({
-    policy: 'onchange',
-    now: stood,
-    activity: { ...activity, checkedMs: nowMs },
-    nowMs,
-    noticed: false,
-    ...more,
-  })
+const checkedOf = (more: Partial<Checked>): Checked => ({
+  ...{ policy: 'onchange', now: stood, activity: { ...activity, checkedMs: nowMs }, nowMs, noticed: false },
+  ...more,
+})
+const stampsOf = (more: Partial<Checked>) => stampsAfter(checkedOf(more))
 const both = { [last]: at(0), [checked]: at(30) }
 
 describe('stampsAfter', () => {
@@ -51,6 +47,24 @@ describe('stampsAfter', () => {
     expect(stampsOf({ activity: kept })).toEqual({ ...both, [keepUntil]: at(90) })
     expect(stampsOf({ activity: kept, now: { ...stood, keepUntil: at(90) } })).toBeUndefined()
     expect(stampsOf({ now: { ...stood, keepUntil: at(20) } })).toEqual({ ...both, [keepUntil]: null })
+  })
+})
+
+describe('isStillDue', () => {
+  const later = { lastActivity: at(31), checked: at(31) }
+  const kept = { ...activity, checkedMs: nowMs, keepMs: nowMs + minutes(60) }
+
+  it.each<[boolean, string, Partial<Checked>]>([
+    [true, 'there are still none', { now: {} }],
+    [false, 'the look before has written them', { now: stood }],
+    [true, 'the look before has written them, and each look is to be written', { now: stood, policy: 'always' }],
+    [false, 'a later look has written them', { now: later }],
+    [false, 'a later look has written them, of each', { now: later, policy: 'always' }],
+    [false, 'a later look has written them, and its owner was warned', { now: later, noticed: true }],
+    [true, 'a later look has written all but until when it is kept', { now: later, activity: kept }],
+    [true, 'they show a look of another day', { now: { ...stood, checked: at(24 * 60) } }],
+  ])('says %s when %s', (isDue, _, more) => {
+    expect(isStillDue(checkedOf(more))).toBe(isDue)
   })
 })
 

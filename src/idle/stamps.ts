@@ -51,6 +51,17 @@ export function stampsAfter({ policy, now, activity, nowMs, noticed }: Checked):
   }
 }
 
+/**
+ * Whether the annotations that follow a check are still to be written when their turn has come. While many wait, workloads are
+ * looked at again, and other replicas write what their later looks have found.
+ */
+export function isStillDue(checked: Checked): boolean {
+  const { now, activity, nowMs } = checked
+  const look = timeOf(now.checked)
+  const isLater = look !== undefined && look > nowMs && look - nowMs < refreshMs
+  return isLater ? keepPatch(now, activity, nowMs) !== undefined : stampsAfter(checked) !== undefined
+}
+
 function isOld({ lastActivity, checked }: Stamps, { lastMs }: Activity, nowMs: number): boolean {
   const [last, look] = [timeOf(lastActivity), timeOf(checked)]
   if (last === undefined || look === undefined) return true
