@@ -108,19 +108,30 @@ export class ActivityStore {
   }
 
   /**
-   * Requests the stop of a workload that is no lab. The caller carries it out; if it does not, the workload is looked at anew.
+   * Requests the stop of a workload that is no lab. The caller carries it out, and then tells it; if it does not, the workload
+   * is looked at anew.
    * @throws {RetryLater} when Redis does not answer
    */
   async requestStop(request: StopRequest): Promise<'requested' | StopRefusal> {
     const k = this.#keys
     const { kind, id } = request
-    const keys = [
-      ...[k.activityFloor, k.activity(kind, id), k.due(kind), k.dueSlow(kind), k.activityStops(kind)],
-      ...[k.activityEvents, k.bell],
-    ]
-    const args = (identity: string) => [identity, kind, id, encodeAsk(request)]
+    const keys = [k.activityFloor, k.activity(kind, id), k.due(kind), k.dueSlow(kind), k.activityStops(kind)]
+    const args = (identity: string) => [identity, id, encodeAsk(request)]
     const [answer] = (await this.#connection.run('request-stop', keys, args)) as ['requested' | StopRefusal]
     return answer
+  }
+
+  /**
+   * Tells that such a request was carried out, once. What a caller does not tell, `DueStore.dismiss` does.
+   * @throws {RetryLater} when Redis does not answer
+   */
+  async tellStop({ kind, id, score }: Pick<StopRequest, 'kind' | 'id' | 'score'>): Promise<void> {
+    const k = this.#keys
+    await this.#connection.run(
+      'tell-stop',
+      [k.activityFloor, k.activity(kind, id), k.activityEvents, k.bell],
+      [kind, id, score],
+    )
   }
 
   /**

@@ -63,12 +63,17 @@ export class DueStore {
   }
 
   /**
-   * Ends the checks of a workload that is gone or stopped. If its stop was requested, it counts as stopped from here on.
+   * Ends the checks of a workload that is gone or stopped. If its stop was requested, it counts as stopped from here on,
+   * and is told unless it was.
    * @throws {RetryLater} when Redis does not answer
    */
   async dismiss(kind: WorkloadKind, id: string): Promise<void> {
-    const keys = [...this.#lanes(kind), this.#keys.activityStates(kind), this.#keys.activity(kind, id)]
-    await this.#connection.run('dismiss-due', keys, [id])
+    const k = this.#keys
+    const keys = [
+      ...[...this.#lanes(kind), k.activityStates(kind), k.activity(kind, id)],
+      ...[k.activityFloor, k.activityEvents, k.bell],
+    ]
+    await this.#connection.run('dismiss-due', keys, [kind, id])
   }
 
   /**

@@ -58,6 +58,33 @@ describe('NotebookOwner.stop', () => {
     await expect((await world({ patch: fails(422) }).known()).stop(request, signal)).rejects.toThrow(KubeError)
   })
 
+  it('tells of it once the annotation is written, also when the reply was lost', async () => {
+    const patch = () => {
+      expect(told).toEqual([])
+      return notebook()
+    }
+    const { known, told } = world({ patch })
+    await (await known()).stop(request, signal)
+    expect(told).toEqual([id])
+    const lost = world({ patch: fails(409) })
+    const before = await lost.known()
+    lost.watches.notebooks.show(notebook({ resourceVersion: '2' }, { [stamps.stopped]: 'x' }))
+    await before.stop(request, signal)
+    expect(lost.told).toEqual([id])
+  })
+
+  it.each([409, 403, 422, 500])('tells of none when the API server answers %i', async status => {
+    const { known, told } = world({ patch: fails(status) })
+    await (await known()).stop(request, signal).catch(() => {})
+    expect(told).toEqual([])
+  })
+
+  it('is requested when the annotation is written, and Redis does not answer since', async () => {
+    const { known, stopped } = world({ isAway: true })
+    expect(await (await known()).stop(request, signal)).toBe('requested')
+    expect(stopped).toHaveLength(1)
+  })
+
   it.each([409, 403, 422])('gives the place of the fuse back when the API server answers %i', async status => {
     const { known, withdrawn } = world({ patch: fails(status) })
     await (await known()).stop(request, signal).catch(() => {})

@@ -1,4 +1,5 @@
 /** Notebooks of Kubeflow and labelled StatefulSets as workloads: a stop is an annotation, which their own controller carries out. */
+import { RetryLater } from '../../base/errors.ts'
 import type { Failpoint } from '../../base/failpoint.ts'
 import type { StampPolicy } from '../../config/idle.ts'
 import type { KubeClient } from '../../kube/client.ts'
@@ -16,7 +17,7 @@ export interface NotebookOwnerOptions {
   readonly kind: NotebookWorkloadKind
   readonly stampPolicy: StampPolicy
   readonly sight: NotebookSight
-  readonly store: Pick<ActivityStore, 'read' | 'requestStop' | 'withdrawStop'>
+  readonly store: Pick<ActivityStore, 'read' | 'requestStop' | 'tellStop' | 'withdrawStop'>
   readonly kube: Pick<KubeClient, 'patch'>
   /** Whether an address may be that of a Service. */
   readonly isInCluster: (ip: string) => boolean
@@ -118,9 +119,19 @@ export class NotebookOwner implements WorkloadOwner {
       ...(this.stampPolicy !== 'off' && withoutActivity(owner.stamps)),
     }
     const result = await this.#carryOut(owner, request, annotations, signal)
-    if (result !== 'written') return result
-    onStopped(owner, request.expectedMs)
+    if (result === 'changed') return result
+    if (result === 'written') onStopped(owner, request.expectedMs)
+    await this.#tell(request)
     return 'requested'
+  }
+
+  async #tell(request: StopRequest): Promise<void> {
+    try {
+      await this.#options.store.tellStop(request)
+    } catch (error) {
+      // It is told when its checks end.
+      if (!(error instanceof RetryLater)) throw error
+    }
   }
 
   /** What was not written counts for the fuse no longer: one object that refuses all writes must not hold those of others. */

@@ -8,6 +8,6 @@
 local activity, stops = unpack(KEYS)
 local id, score = unpack(ARGV)
 if redis.call('HGET', activity, 'stopScore') == score then
-  redis.call('HDEL', activity, 'stopping', 'stop', 'stopped', 'stopScore')
+  redis.call('HDEL', activity, 'stopping', 'stop', 'stopped', 'stopScore', 'untold')
 end
 return redis.call('ZREM', stops, id .. ' ' .. score)

@@ -21,7 +21,7 @@ export const commandsOfTenants = ['read-series', 'tell-tenant'] as const
 export const commandsOfIdleness = [
   ...['muster-due', 'enrol-due', 'take-due', 'dismiss-due', 'count-workloads', 'find-activities', 'raise-floor'],
   ...['read-activity', 'read-idle-lab', 'end-check', 'touch-activity', 'keep-activity', 'cull-lab', 'request-stop'],
-  ...['judge-usage', 'withdraw-stop'],
+  ...['judge-usage', 'tell-stop', 'withdraw-stop'],
 ] as const
 
 /** Traces of a command: its source's first line, or the hash of the whole once Redis has the script. */

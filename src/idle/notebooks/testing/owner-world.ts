@@ -1,5 +1,6 @@
 /** An owner of notebooks with one that runs, whose watches, Redis and API server a test plays. */
 import type { KubeObject } from '../../../base/domain.ts'
+import { RetryLater } from '../../../base/errors.ts'
 import { stamps } from '../../../kube/labels.ts'
 import type { StopRefusal } from '../../../store/idle.ts'
 import type { WorkloadFacts } from '../../workload.ts'
@@ -16,12 +17,21 @@ export interface Parts {
   readonly answer?: 'requested' | StopRefusal
   readonly patch?: () => KubeObject | null
   readonly stampPolicy?: 'always' | 'off'
+  /** Redis does not answer when a stop is told. */
+  readonly isAway?: boolean
 }
 
-export function ownerWorld({ kind = 'notebook', answer = 'requested', patch, stampPolicy = 'always' }: Parts = {}) {
+export function ownerWorld({
+  kind = 'notebook',
+  answer = 'requested',
+  patch,
+  stampPolicy = 'always',
+  isAway = false,
+}: Parts = {}) {
   const watches = filledWatches()
   const calls: unknown[] = []
   const stopped: unknown[] = []
+  const told: string[] = []
   const withdrawn: string[] = []
   const read = { activity: undefined, floorMs: 0, nowMs: 1, touches: 0, trafficIsUntold: false }
   const owner = new NotebookOwner({
@@ -29,6 +39,10 @@ export function ownerWorld({ kind = 'notebook', answer = 'requested', patch, sta
     store: {
       read: async () => read,
       requestStop: async () => answer,
+      tellStop: async ({ id: of }) => {
+        if (isAway) throw new RetryLater('Redis does not answer')
+        told.push(of)
+      },
       withdrawStop: async ({ id: of }) => void withdrawn.push(of),
     },
     kube: {
@@ -45,5 +59,5 @@ export function ownerWorld({ kind = 'notebook', answer = 'requested', patch, sta
   watches.statefulSets.show(kind === 'notebook' ? setOf() : labelledSet({ annotations: both }))
   watches.pods.show(podOf())
   const known = async () => (await owner.read(owner.facts(id) as WorkloadFacts))!
-  return { watches, owner, calls, stopped, withdrawn, known }
+  return { watches, owner, calls, stopped, told, withdrawn, known }
 }

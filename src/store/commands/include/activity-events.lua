@@ -15,3 +15,14 @@ local function tell_activity(keys, kind, id, event, data)
   redis.call('PEXPIRE', keys.told, activity_keep_ms)
   ring(keys.bell, 'activity', subject(kind, id))
 end
+
+-- tell_stop(keys, kind, id): tells that a workload is being stopped, unless that was told. A request is told when it is carried
+-- out, by whoever knows of it first: requests that are taken back again and again would fill the stream of all.
+-- keys: floor, activity, told, bell
+local function tell_stop(keys, kind, id)
+  local data = redis.call('HGET', keys.activity, 'untold')
+  if data then
+    redis.call('HDEL', keys.activity, 'untold')
+    tell_activity(keys, kind, id, 'stopping', data)
+  end
+end

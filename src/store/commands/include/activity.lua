@@ -46,5 +46,5 @@ end
 -- of the next one, and so does why the workload was stopped.
 local function forget_incarnation(activity)
   redis.call('HDEL', activity, 'pod', 'since', 'last', 'source', 'checked', 'warned', 'keep', 'fails', 'unreachable', 'told',
-    'readings', 'state', 'rule', 'eligible', 'stopping', 'token', 'cpu', 'cpuRule')
+    'readings', 'state', 'rule', 'eligible', 'stopping', 'token', 'cpu', 'cpuRule', 'untold')
 end
