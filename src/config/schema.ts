@@ -116,7 +116,7 @@ const kubernetes = z.strictObject({
     .boolean()
     .default(true)
     .describe(
-      'whether Skylab creates nothing without working policies of k8s/base/policy.yaml, or grants nothing without those of k8s/components/tenants: without them its token is worth the whole cluster',
+      'whether Skylab creates nothing without working policies of k8s/base/policy.yaml, grants nothing without those of k8s/components/tenants, and looks at no notebook without that of k8s/components/notebooks: without them its token is worth the whole cluster',
     ),
   requestTimeoutSeconds: seconds(10).describe('time for one request to the Kubernetes API'),
   maxInFlight: z.number().int().positive().default(64).describe('requests to the Kubernetes API at once, per replica'),
@@ -133,7 +133,9 @@ const times = z.strictObject({
   tombstoneSeconds: seconds(600).describe('how long a finished deletion is remembered, and its events kept'),
   idempotencySeconds: seconds(600).describe('how long an Idempotency-Key is remembered'),
   compareIntervalSeconds: seconds(300).describe('interval of regular compares of records and cluster'),
-  policyIntervalSeconds: seconds(120).describe('interval of checks that k8s/base/policy.yaml works'),
+  policyIntervalSeconds: seconds(120).describe(
+    'interval of checks that k8s/base/policy.yaml, or the policy of k8s/components/notebooks, works',
+  ),
   drainSeconds: seconds(25).describe('time from SIGTERM to the end of the process'),
 })
 

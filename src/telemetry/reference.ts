@@ -4,11 +4,12 @@ import { CullingMetrics } from './culling-metrics.ts'
 import { createGauges, type GaugeSources } from './gauges.ts'
 import { createIdleMetrics } from './idle-metrics.ts'
 import { createMetrics } from './metrics.ts'
+import { createNotebookGauges } from './notebook-gauges.ts'
 import { createTenantGauges } from './tenant-gauges.ts'
 
 const head = `# Metrics
 
-<!-- Made by \`npm run docs\` of src/telemetry (metrics.ts, gauges.ts, tenant-gauges.ts, idle-metrics.ts, culling-metrics.ts): change those. -->
+<!-- Made by \`npm run docs\` of src/telemetry (metrics.ts, gauges.ts, tenant-gauges.ts, notebook-gauges.ts, idle-metrics.ts, culling-metrics.ts): change those. -->
 
 Each replica serves these metrics in Prometheus' text format at \`/metrics\` on its monitoring port. Values of labels come from
 short lists, never from users; those of \`notebook_culling_total\` and \`last_notebook_culling_timestamp_seconds\` alone name people's
@@ -29,6 +30,7 @@ export function metricsReference(): string {
     tenants: () => ({ conditions: {}, grants: 0, overdue: 0 }),
     policyActive: () => undefined,
   })
+  createNotebookGauges(registry, { policyActive: () => undefined })
   createIdleMetrics(registry, { kinds: [], census: async () => undefined })
   void new CullingMetrics(registry)
   const rows = registry

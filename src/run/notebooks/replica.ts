@@ -8,6 +8,7 @@ import { NotebookOwner } from '../../idle/notebooks/owner.ts'
 import { Scaler } from '../../idle/notebooks/scaler.ts'
 import { NotebookSight, type NotebookWorkloadKind } from '../../idle/notebooks/sight.ts'
 import { Stamper } from '../../idle/stamper.ts'
+import { AdmissionWatch } from '../../kube/policies/watch.ts'
 import type { Settings } from '../../settings/load.ts'
 import { ActivityStore } from '../../store/activity.ts'
 import { Bell } from '../../store/bell.ts'
@@ -17,11 +18,13 @@ import { CullingMetrics } from '../../telemetry/culling-metrics.ts'
 import { createProcessGauges } from '../../telemetry/gauges.ts'
 import { beginIdleAtZero, createIdleMetrics } from '../../telemetry/idle-metrics.ts'
 import { forgetLabs } from '../../telemetry/metrics.ts'
+import { createNotebookGauges } from '../../telemetry/notebook-gauges.ts'
 import { joinActivityService } from '../activity.ts'
 import { type Basics, type CreateTracing, makeBasics, version } from '../basics.ts'
 import { connect } from '../connect.ts'
 import { joinKube } from '../kube.ts'
 import type { Part, Stage } from '../part.ts'
+import { askForNotebookPolicy, hasSubjects, policyWords } from './policy.ts'
 import { joinWatches } from './watches.ts'
 
 const kinds = ['notebook', 'statefulset'] as const satisfies NotebookWorkloadKind[]
@@ -32,7 +35,7 @@ export type NotebookReplica = ReturnType<typeof makeNotebookReplica>
 export function makeNotebookReplica(settings: Settings, createTracing?: CreateTracing) {
   const basics = asConfigured(makeBasics(settings, createTracing))
   const { config, clock, log } = basics
-  const { kube } = joinKube(basics)
+  const { kube, withoutRight } = joinKube(basics)
   const connection = connect(basics)
   const keys = new Keys(config.redis.keyPrefix)
   const bell = new Bell(connection, keys.bell, clock, err => log.error({ err }, 'a listener of the bell failed'))
@@ -41,6 +44,8 @@ export function makeNotebookReplica(settings: Settings, createTracing?: CreateTr
   const due = new DueStore(connection, keys)
   const activity = new ActivityStore(connection, keys)
   const sight = new NotebookSight(watches)
+  const policy = joinPolicy(basics, { kube, watches })
+  withoutRight.add(() => policy.wake())
   const owners = ownersOf(basics, { sight, kube, store: activity })
   const engine = joinEngine(basics, { owners, due, activity })
   const enrolling = joinEnrolment(basics, { owners, sight, due, onMove: listener => connection.onMove(listener) })
@@ -51,10 +56,11 @@ export function makeNotebookReplica(settings: Settings, createTracing?: CreateTr
     ...{ activity, due },
     onKept: (facts, untilMs) => engine.stampKeep(facts, untilMs),
   })
-  addGauges(basics, { watches, kube, connection })
+  addGauges(basics, { watches, kube, connection, policy })
   const looking = [engine, scaler, ...enrolling]
-  const stages = stagesOf(basics, { kube, connection, bell, watches, feed, looking })
-  return { basics, kube, store, watches, service, stages }
+  const guarding = guardingOf({ sight, watches, policy })
+  const stages = stagesOf(basics, { kube, connection, bell, watches, feed, guarding, looking })
+  return { basics, kube, store, watches, policy, service, stages }
 }
 
 interface StageParts {
@@ -63,12 +69,16 @@ interface StageParts {
   readonly bell: Bell
   readonly watches: ReturnType<typeof joinWatches>
   readonly feed: Part
+  readonly guarding: Part
   /** They need Redis, and complete watches. */
   readonly looking: readonly Part[]
 }
 
 /** All parts, in the order in which they start and stop; they close in the reverse order. */
-function stagesOf({ tracing }: Basics, { kube, connection, bell, watches, feed, looking }: StageParts): Stage[] {
+function stagesOf(
+  { tracing }: Basics,
+  { kube, connection, bell, watches, feed, guarding, looking }: StageParts,
+): Stage[] {
   return [
     { when: 'first', parts: [{ start: () => connection.open(), close: () => connection.close() }] },
     {
@@ -81,9 +91,39 @@ function stagesOf({ tracing }: Basics, { kube, connection, bell, watches, feed, 
     },
     { when: 'connected', parts: [{ start: () => void bell.listen(), close: () => bell.close() }] },
     { when: 'connected', parts: [feed] },
+    { when: 'reached', parts: [guarding] },
     { when: 'permitted', parts: looking },
   ]
 }
+
+interface PolicyParts {
+  readonly kube: ReturnType<typeof joinKube>['kube']
+  readonly watches: ReturnType<typeof joinWatches>
+}
+
+function joinPolicy({ config, clock, log }: Basics, { kube, watches }: PolicyParts): AdmissionWatch {
+  return new AdmissionWatch({
+    ask: signal => askForNotebookPolicy(kube, watches, signal),
+    ...{ words: policyWords, clock, log },
+    intervalMs: config.times.policyIntervalSeconds * 1000,
+    required: config.kubernetes.requirePolicy,
+  })
+}
+
+interface GuardParts {
+  readonly sight: NotebookSight
+  readonly watches: ReturnType<typeof joinWatches>
+  readonly policy: AdmissionWatch
+}
+
+/** The policy is asked for once there is something that it bounds. */
+const guardingOf = ({ sight, watches, policy }: GuardParts): Part => ({
+  start: () => {
+    sight.on(() => policy.start())
+    if (hasSubjects(watches)) policy.start()
+  },
+  stop: () => policy.stop(),
+})
 
 /** Their annotations say at each check what it found, so they have no rest. */
 function asConfigured(basics: Basics): Basics {
@@ -165,9 +205,10 @@ interface GaugeParts {
   readonly watches: ReturnType<typeof joinWatches>
   readonly kube: ReturnType<typeof joinKube>['kube']
   readonly connection: ReturnType<typeof connect>
+  readonly policy: AdmissionWatch
 }
 
-function addGauges({ metrics, config }: Basics, { watches, kube, connection }: GaugeParts): void {
+function addGauges({ metrics, config }: Basics, { watches, kube, connection, policy }: GaugeParts): void {
   const { registry } = metrics
   forgetLabs(registry)
   createProcessGauges(registry, {
@@ -177,4 +218,5 @@ function addGauges({ metrics, config }: Basics, { watches, kube, connection }: G
     watchSilenceMs: () => watches.group.lastWordAgeMs(),
     kubernetesLoad: () => kube.load(),
   })
+  createNotebookGauges(registry, { policyActive: () => policy.active })
 }

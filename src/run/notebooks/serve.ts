@@ -3,10 +3,12 @@ import type { Readiness } from '../../api/monitoring.ts'
 import { inFull } from '../../base/reasons.ts'
 import { servesNotebooksRest } from '../../settings/checks.ts'
 import type { Settings } from '../../settings/load.ts'
+import { untilInForce } from '../in-force.ts'
 import { live, uptimeMs } from '../life.ts'
 import { startParts } from '../part.ts'
 import { kubernetesName, redisName } from '../readiness.ts'
 import { reachRedis } from '../redis-ready.ts'
+import { hasSubjects } from './policy.ts'
 import { makeNotebookReplica, type NotebookReplica } from './replica.ts'
 import type { Rest } from './rest.ts'
 
@@ -26,14 +28,19 @@ export async function serveNotebooks(settings: Settings): Promise<void> {
   })
 }
 
-/** Nothing is looked at before both are there: a workload would seem to have no pod. */
+/**
+ * Nothing is looked at before Redis and Kubernetes are there: a workload would seem to have no pod. Where there is something that
+ * may be stopped, the policy must be in force too.
+ */
 async function start(replica: NotebookReplica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
-  const { basics, watches, stages } = replica
+  const { basics, watches, policy, stages } = replica
   startParts(stages, 'first')
   const connected = reachRedis(replica, waiting, signal).then(() => startParts(stages, 'connected'))
   const seen = watches.group.whenReady(signal).then(() => waiting.delete(kubernetesName))
   await Promise.all([connected, seen])
   signal.throwIfAborted()
+  startParts(stages, 'reached')
+  if (hasSubjects(watches)) await untilInForce(policy, waiting, basics.clock, signal)
   startParts(stages, 'permitted')
   basics.log.info({ uptimeMs: uptimeMs() }, 'ready')
 }
@@ -41,7 +48,7 @@ async function start(replica: NotebookReplica, waiting: Set<string>, signal: Abo
 /** A Redis or a cluster that is lost later makes no replica unready: nothing is stopped then, and no other has another one. */
 function readinessOf(
   waiting: ReadonlySet<string>,
-  { store, kube, watches }: NotebookReplica,
+  { store, kube, watches, policy }: NotebookReplica,
   rest: Rest | undefined,
 ): Readiness {
   const named = (name: string, reason: string | undefined) => reason && `${name}: ${reason}`
@@ -53,10 +60,12 @@ function readinessOf(
     if (what === redisName) return redis() ?? what
     return what === kubernetesName ? (kubernetes() ?? [what, ...refused()].join(': ')) : what
   }
+  // Before there is something that it bounds, nobody has asked.
+  const unbounded = () => (policy.answered ? policy.refusal : undefined)
   return {
     waitingFor: () => [...waiting].map(words),
     troubles: () =>
-      [redis(), kubernetes(), named('the identity provider', rest?.trouble()), ...refused()].filter(
+      [redis(), kubernetes(), unbounded(), named('the identity provider', rest?.trouble()), ...refused()].filter(
         each => each !== undefined,
       ),
   }

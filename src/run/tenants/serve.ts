@@ -2,6 +2,7 @@
 import type { Readiness } from '../../api/monitoring.ts'
 import { inFull } from '../../base/reasons.ts'
 import type { Settings } from '../../settings/load.ts'
+import { untilInForce } from '../in-force.ts'
 import { live, uptimeMs } from '../life.ts'
 import { startParts } from '../part.ts'
 import { kubernetesName, redisName } from '../readiness.ts'
@@ -46,10 +47,8 @@ async function start(
   rest?.part.start?.()
   while (!policies.answered) await waitFor(policies.refusal ?? kubernetesName, waiting, replica, signal)
   startParts(stages, 'reached')
-  // A rollout stops at a replica that could grant nothing. If the policies are missing later, it stays ready: it revokes.
-  for (let refusal = policies.refusal; refusal !== undefined; refusal = policies.refusal) {
-    await waitFor(refusal, waiting, replica, signal)
-  }
+  // If they are missing later it revokes.
+  await untilInForce(policies, waiting, basics.clock, signal)
   basics.log.info({ uptimeMs: uptimeMs() }, 'ready')
 }
 

@@ -6,6 +6,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { notebooksAccount, notebooksObjects } from '../../../dev/kube/notebooks.ts'
 import { grantedRights, rightOf } from '../../../dev/kube/rights.ts'
 import { type Redis, startRedis } from '../../../dev/redis/redis.ts'
 import { type ConfigInput, writeConfig } from '../../../dev/stack/config.ts'
@@ -25,6 +26,7 @@ const times = [stamps.checked, stamps.lastActivity].toSorted()
 let site: NotebooksSite
 let redis: Redis
 let replicas: readonly Replica[] = []
+let start: (name: string) => Promise<Replica>
 let audit: AuditLog
 
 beforeAll(async () => {
@@ -36,6 +38,7 @@ beforeAll(async () => {
   const config: ConfigInput = {
     ...{ run: ['notebooks'], api: { host: '127.0.0.1' }, redis: { url: redis.programUrl } },
     kubernetes: { kubeconfig: await site.kubeconfigOfAccount(), namespace: 'skylab' },
+    times: { policyIntervalSeconds: 1 },
     idle: {
       ...{ enabled: true, checkPeriodSeconds: 1, probeTimeoutSeconds: 2, stampsPerSecond: 100 },
       rules: [{ name: 'quick', sources: ['kernels'], idleTimeoutSeconds: 3, warnSeconds: 0 }],
@@ -43,7 +46,7 @@ beforeAll(async () => {
   }
   const configFile = await writeConfig(stateDir, config, {})
   const release = await programOf(checkout, join(stateDir, 'program'))
-  const start = (name: string) => Replica.start({ ...release, stateDir, configFile, name })
+  start = name => Replica.start({ ...release, stateDir, configFile, name })
   replicas = await Promise.all(['notebooks-1', 'notebooks-2'].map(start))
   await Promise.all(replicas.map(replica => replica.ready()))
 })
@@ -102,10 +105,10 @@ test('a StatefulSet without the label is neither stamped nor asked', async () =>
   expect([await keysOf('StatefulSet', 'redis'), jupyter.asked]).toEqual([[], []])
 })
 
-// Last: about all that was sent before.
+// About all that was sent before. The policy must refuse what the processes send to try it.
 test('no request of the account was refused, and each of its rights was used', async () => {
   const sent = (await audit.all()).filter(
-    ({ sender, userAgent }) => sender === account && userAgent.startsWith('skylab/'),
+    ({ sender, userAgent }) => sender === account && userAgent.startsWith('skylab/') && !userAgent.endsWith(' policy'),
   )
   expect(sent.filter(({ verb, code }) => verb === 'patch' && code === 200).length).toBeGreaterThan(5)
   // 409: somebody else has written since the look, and it looks again.
@@ -120,4 +123,24 @@ test('the policy is in force for the account that the processes have', async () 
   onTestFinished(() => thief.close())
   const { body } = await thief.request('PATCH', pathOf('Notebook', 'ada'), { spec: { x: 'y' } })
   expect(body.message).toContain('it would change what the notebook is')
+})
+
+test('processes tell that the policy is taken away, and one that starts meanwhile is not ready', async () => {
+  const bindings = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings'
+  const binding = (await notebooksObjects()).find(({ kind }) => kind === 'ValidatingAdmissionPolicyBinding')!
+  await site.must('DELETE', `${bindings}/${notebooksAccount}`)
+  const words = 'the admission policy of notebooks is not at work'
+  const served = async ({ monitoringUrl }: Replica, path: string) => (await fetch(`${monitoringUrl}${path}`)).text()
+  const [first] = replicas
+  await eventually('the metric', async () =>
+    (await served(first!, '/metrics')).includes('\nskylab_notebook_policy_active 0\n'),
+  )
+  expect(await served(first!, '/readyz')).toContain(words)
+  const late = await start('notebooks-late')
+  onTestFinished(() => late.stop())
+  await eventually('the late one', async () => (await served(late, '/readyz')).includes(words))
+  expect((await fetch(`${late.monitoringUrl}/readyz`)).status).toBe(503)
+  expect((await fetch(`${first!.monitoringUrl}/readyz`)).status).toBe(200)
+  await site.must('POST', bindings, binding)
+  await late.ready()
 })

@@ -3,6 +3,7 @@ import { Registry } from 'prom-client'
 import { createGauges, type GaugeSources, type KindCensus } from '../../../src/telemetry/gauges.ts'
 import { createIdleMetrics } from '../../../src/telemetry/idle-metrics.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
+import { createNotebookGauges } from '../../../src/telemetry/notebook-gauges.ts'
 import { createTenantGauges } from '../../../src/telemetry/tenant-gauges.ts'
 
 export const emptyCensus: KindCensus = {
@@ -28,6 +29,7 @@ export function servedMetrics(sources: Partial<GaugeSources> = {}): Registry {
     tenants: () => ({ conditions: { Exists: 0 }, grants: 0, overdue: 0 }),
     policyActive: () => true,
   })
+  createNotebookGauges(registry, { policyActive: () => true })
   createIdleMetrics(registry, { kinds: ['lab'], census: async () => undefined })
   return registry
 }
