@@ -1,0 +1,141 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { members, route } from '../../../test/kit/apps/routes.ts'
+import { newId } from '../../store/apps/ids.ts'
+import { FakeGateway, settle } from './testing/fakes.ts'
+
+let gateway: FakeGateway
+
+beforeEach(async () => {
+  gateway = new FakeGateway()
+  gateway.routes.put('mlflow', route())
+  gateway.routes.put('open', route({ id: 'open', audience: { kind: 'public' } }))
+  gateway.members.put('physics', members(['oidc:ada']))
+  await gateway.start()
+})
+
+describe('Access.verdict', () => {
+  it('notes the use of each session that lets in', async () => {
+    const { id } = gateway.sessions.logIn('ada')
+    await gateway.verdict('mlflow', [id])
+    await gateway.verdict('mlflow', [])
+    await gateway.verdict('open', [id])
+    expect(gateway.used.map(({ claim }) => claim.user)).toEqual(['ada'])
+  })
+
+  it('obeys tables at once, whatever it knows of the session', async () => {
+    const { id } = gateway.sessions.logIn('ada')
+    expect(await gateway.is('mlflow', [id])).toBe('in')
+    gateway.members.put('physics', members([], { generation: 2 }))
+    gateway.bell.ring({ what: 'members', subject: { kind: 'group', name: 'physics' } })
+    await settle()
+    expect(await gateway.is('mlflow', [id])).toBe('forbidden')
+    expect(gateway.sessions.asked).toHaveLength(2)
+  })
+
+  it.each([
+    ['login', (hash: string) => hash],
+    ['user', () => 'ada'],
+    ['app', () => 'mlflow'],
+  ])('asks anew after a ring about the %s', async (kind, name) => {
+    const { id, hash } = gateway.sessions.logIn('ada')
+    expect(await gateway.is('mlflow', [id])).toBe('in')
+    gateway.sessions.logins.clear()
+    gateway.bell.ring({ what: 'sessions', subject: { kind: 'user', name: 'eve' } })
+    expect(await gateway.is('mlflow', [id])).toBe('in')
+    gateway.bell.ring({ what: 'sessions', subject: { kind, name: name(hash) } })
+    expect(await gateway.is('mlflow', [id])).toBe('login')
+  })
+
+  it('asks anew after a missed ring', async () => {
+    const { id } = gateway.sessions.logIn('ada')
+    await gateway.is('mlflow', [id])
+    gateway.sessions.logins.clear()
+    gateway.bell.ring({ what: 'missed' })
+    await settle()
+    expect(await gateway.is('mlflow', [id])).toBe('login')
+  })
+
+  it('holds for five seconds while Redis does not answer, then nobody is let in', async () => {
+    const { id } = gateway.sessions.logIn('ada')
+    await gateway.is('mlflow', [id])
+    gateway.setDown(true)
+    await gateway.pass(3_000)
+    expect(await gateway.is('mlflow', [id])).toBe('in')
+    expect(await gateway.is('open', [])).toBe('in')
+    expect(await gateway.is('mlflow', [newId()])).toBe('unavailable')
+    await gateway.pass(2_250)
+    expect(await gateway.is('mlflow', [id])).toBe('unavailable')
+    expect(await gateway.is('open', [])).toBe('unavailable')
+    gateway.setDown(false)
+    expect(await gateway.is('mlflow', [id])).toBe('in')
+  })
+
+  it('looks at the tables first when the process was halted', async () => {
+    const { id } = gateway.sessions.logIn('ada')
+    await gateway.is('mlflow', [id])
+    gateway.routes.remove('mlflow')
+    gateway.routes.put('open', route({ id: 'open', audience: { kind: 'members' } }))
+    gateway.clock.advance(10_000)
+    expect(await gateway.is('mlflow', [id])).toBe('unknown')
+    expect(await gateway.is('open', [])).toBe('login')
+  })
+
+  it('judges by the route that stands at the end', async () => {
+    const { id } = gateway.sessions.logIn('ada')
+    let answer = () => {}
+    gateway.sessions.hold = new Promise(resolve => (answer = resolve))
+    const verdict = gateway.verdict('mlflow', [id])
+    await settle()
+    gateway.routes.put('mlflow', route({ generation: 2, group: 'chemistry' }))
+    gateway.bell.ring({ what: 'routes', subject: { kind: 'app', name: 'mlflow' } })
+    await settle()
+    answer()
+    expect(await verdict).toMatchObject({ is: 'forbidden', route: { group: 'chemistry' } })
+  })
+
+  it('reads a login anew when it is of another version', async () => {
+    gateway.routes.put('mlflow', route({ generation: 2, group: 'staff' }))
+    gateway.bell.ring({ what: 'routes' })
+    const { id, hash } = gateway.sessions.logIn('ada', ['staff'])
+    await settle()
+    expect(await gateway.is('mlflow', [id])).toBe('in')
+    const login = gateway.sessions.logins.get(hash)!
+    gateway.sessions.logins.set(hash, { ...login, groups: [], version: '2' })
+    await gateway.pass(5_250)
+    expect(await gateway.is('mlflow', [id])).toBe('forbidden')
+  })
+
+  it('lets nobody in when the login ends while its session is made', async () => {
+    const { id } = gateway.sessions.logIn('ada')
+    const { create } = gateway.sessions
+    gateway.sessions.create = session => {
+      gateway.sessions.logins.clear()
+      return create(session)
+    }
+    expect(await gateway.is('mlflow', [id])).toBe('login')
+  })
+})
+
+describe('Access.verdictOf', () => {
+  it('judges one who is known by a token, without a session', async () => {
+    const verdict = (user: string, appId = 'mlflow') => gateway.access.verdictOf({ user, groups: [] }, appId)
+    expect(await verdict('ada')).toMatchObject({ is: 'in', user: 'ada', person: { user: 'ada' } })
+    expect(await verdict('bob')).toMatchObject({ is: 'forbidden', user: 'bob' })
+    expect(await verdict('ada', 'nothing')).toEqual({ is: 'unknown' })
+    expect(gateway.sessions.asked).toEqual([])
+    gateway.setDown(true)
+    await gateway.pass(5_250)
+    expect((await verdict('ada')).is).toBe('unavailable')
+  })
+})
+
+describe('Access.find', () => {
+  it('finds the first login that holds, of four', async () => {
+    const { id, hash } = gateway.sessions.logIn('ada', ['x'])
+    const others = Array.from({ length: 4 }, newId)
+    expect(await gateway.access.find([...others.slice(0, 3), id])).toEqual({ id, hash, user: 'ada', groups: ['x'] })
+    expect(await gateway.access.find([...others, id])).toBeUndefined()
+    gateway.sessions.logins.clear()
+    expect(await gateway.access.find([id])).toBeUndefined()
+  })
+})
