@@ -44,7 +44,11 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   // Sudo with an end, which people ask for by REST, and the events of tenants.
   'src/sudo': ['src/base', 'src/config', 'src/telemetry', 'src/kube', 'src/store', 'src/reconcile', 'src/tenants'],
   // The rules of apps, without I/O.
-  'src/apps': ['src/base', 'src/config', 'src/kube', 'src/kube/pods', 'src/reconcile'],
+  'src/apps': ['src/base', 'src/config', 'src/kube', 'src/kube/pods', 'src/reconcile', 'src/tenants/words.ts'],
+  // What replicas of apps do beside their objects: tables that gateways follow, and starts and stops that others ask for.
+  'src/appwork': [
+    ...['src/base', 'src/telemetry', 'src/kube', 'src/store', 'src/leases', 'src/duties', 'src/reconcile', 'src/apps'],
+  ],
   // What people ask of apps by REST, and the events of apps.
   'src/appcontrol': [
     ...[

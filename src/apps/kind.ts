@@ -1,0 +1,139 @@
+/** The kind *app*: a PhApplication, with its Deployment, Service and NetworkPolicies, and its route. Pure. */
+import type { AppRoute } from '../base/app-route.ts'
+import { keyOf, placeOf } from '../kube/cache.ts'
+import { stamps } from '../kube/labels.ts'
+import type { Change } from '../kube/picture.ts'
+import { isParent } from '../reconcile/facts.ts'
+import { canonical } from '../reconcile/merge.ts'
+import type { Effect, Fact, Hold, Kind, Poke, Source, Verdict } from '../reconcile/types.ts'
+import { planOf } from './plan.ts'
+import { reportApp } from './report.ts'
+import { annotationsOf, generationOf, isStopped } from './spec.ts'
+import { appState, isOrphaning, routeOf, standingOf } from './state.ts'
+import { type AppWatch, appOfPod, appWatches, type PodFact, type ShownFact } from './watches.ts'
+import { appParent } from './words.ts'
+import type { AppWorld } from './world.ts'
+
+/** Writes routes. Any replica may do so at any time: the store refuses what is older. */
+export interface RouteWriter {
+  /**
+   * @throws {RetryLater} when Redis does not answer, or another app's route is in the way
+   * @throws {Fenced} when a route of a later generation is written
+   */
+  put(route: AppRoute): Promise<void>
+  /** Writes a route without an address, where this app has one already: an app that gets nothing takes no id. Throws as `put`. */
+  withdraw(route: AppRoute): Promise<void>
+  /** An app is gone: removes its route, if no other has it. */
+  gone(namespace: string, id: string, signal: AbortSignal): Promise<void>
+}
+
+export function appKind(world: AppWorld, routes: RouteWriter): Kind<AppWorld> {
+  return {
+    name: 'app',
+    parent: appParent,
+    sources: sourcesOf(world),
+    world: () => world,
+    desired: (key, world, nowMs) => desiredApp(key, world, nowMs, routes),
+    report: reportApp,
+    onGone: (key, signal) => {
+      const { namespace, name } = placeOf(key)
+      return routes.gone(namespace, name, signal)
+    },
+  }
+}
+
+function desiredApp(key: string, world: AppWorld, nowMs: number, routes: RouteWriter): Verdict {
+  const app = world.sights.applications.get(key)
+  if (!app) return { do: 'leave' }
+  const state = appState(app, world, nowMs)
+  const { checked, verdict } = state
+  const route = routeOf(app, state, world)
+  const isServed = checked.spec !== undefined && !app.deleting
+  const effects = route ? [isServed ? writing(route, routes) : withdrawing(route, routes)] : []
+  const { dueMs } = verdict
+  const base = { do: 'hold', parent: app, effects, ...(dueMs !== undefined && { dueMs }) } as const
+  const standing = standingOf(app, world)
+  const nothing: Hold = { ...base, objects: [], standing: [] }
+  // A deletion may ask that all stays. Otherwise nothing runs while a finalizer holds it up.
+  if (app.deleting) return isOrphaning(app) ? nothing : { ...nothing, standing }
+  // A mistake in the configuration ends no app that runs. What is to stop ends nevertheless.
+  if (!checked.spec) return isStopped(app) ? { ...nothing, standing } : nothing
+  // Without the policy nothing is made. A stop makes nothing.
+  if (world.unguarded() !== undefined && !checked.spec.stop) return nothing
+  return { ...base, ...planOf(app, checked, world.settings, standing) }
+}
+
+const writing = (route: AppRoute, routes: RouteWriter): Effect => ({
+  name: 'route',
+  mark: `${route.uid} ${canonical(route)}`,
+  apply: () => routes.put(route),
+})
+
+function withdrawing({ address: _, ...route }: AppRoute, routes: RouteWriter): Effect {
+  return {
+    name: 'route',
+    mark: `${route.uid} withdrawn ${canonical(route)}`,
+    apply: () => routes.withdraw(route),
+  }
+}
+
+function sourcesOf(world: AppWorld): readonly Source[] {
+  const { sights } = world
+  const source = (watch: AppWatch, keysOf: Source['keysOf']): Source => ({
+    ...appWatches[watch],
+    ...{ watch: sights[watch], keysOf },
+  })
+  const ofChild = (change: Change<Fact>) => ofObject(change, world)
+  return [
+    source('applications', change => ofApplication(change, world)),
+    source('deployments', ofChild),
+    source('services', ofChild),
+    source('networkPolicies', ofChild),
+    source('pods', ofPod),
+  ]
+}
+
+/** An edit passes new apps, and so does an end. A status, ours too, does not. */
+function* ofApplication(change: Change<Fact>, world: AppWorld): Generator<Poke> {
+  const { namespace, name, type, value } = change
+  const previous = type === 'put' ? change.previous : undefined
+  const isEdit = previous !== undefined && editText(previous) !== editText(value)
+  yield { key: keyOf(namespace, name), urgent: type === 'gone' || isEdit }
+  // The end of one gives its id to another, and an older one takes it.
+  if (previous !== undefined && !isEdit) return
+  for (const { ref } of world.named(name)) {
+    if (ref.namespace !== namespace) yield { key: keyOf(ref.namespace, ref.name), urgent: type === 'gone' }
+  }
+}
+
+const editText = (app: Fact): string =>
+  canonical([generationOf(app), app.deleting, { ...annotationsOf(app), [stamps.stopped]: undefined }])
+
+/**
+ * The app of an object, if the event concerns it. What tells of another's hand, or of an end, is urgent; what has come is not,
+ * since it was just made. Neither is a status.
+ */
+function* ofObject(change: Change<Fact>, { sights }: AppWorld): Generator<Poke> {
+  const { namespace, name, type, value } = change
+  const id = idOf(value) ?? (name.startsWith('app-') ? name.replace(/^app-|-(group|proxy)$/g, '') : undefined)
+  if (id === undefined) return
+  const key = keyOf(namespace, id)
+  if (!sights.applications.get(key)) return
+  const previous = type === 'put' ? change.previous : undefined
+  const isSame = previous !== undefined && objectText(previous) === objectText(value)
+  if (isSame && shownText(previous) === shownText(value)) return
+  yield { key, urgent: type === 'gone' || (previous !== undefined && !isSame) }
+}
+
+/** The app that owns an object, as the object says. */
+const idOf = ({ owners }: Fact): string | undefined => owners.find(owner => isParent(owner, appParent))?.name
+
+const objectText = ({ owned, owners, deleting }: Fact): string => canonical([owned, owners, deleting])
+const shownText = (fact: Fact): string => canonical((fact as ShownFact).shown ?? {})
+
+function* ofPod(change: Change<Fact>): Generator<Poke> {
+  const id = appOfPod(change.value)
+  const previous = change.type === 'put' ? (change.previous as PodFact | undefined) : undefined
+  const isSame = previous && canonical(previous.pod) === canonical((change.value as PodFact).pod)
+  if (id !== '' && !isSame) yield { key: keyOf(change.namespace, id), urgent: false }
+}

@@ -1,0 +1,92 @@
+/**
+ * The kind *quota*: the ResourceQuota of a group's namespace, as `apps.groups` has it. It belongs to its Namespace, so that it ends
+ * with it, and no app's coming or going changes it. Pure.
+ */
+import type { KubeObject } from '../base/domain.ts'
+import type { AppsConfig } from '../config/apps.ts'
+import { keyOf } from '../kube/cache.ts'
+import type { Sight } from '../reconcile/sight.ts'
+import type { Fact, Kind, Path, Verdict, Wanted } from '../reconcile/types.ts'
+import { appLabels, appLabelValue } from './words.ts'
+
+/** Its name; RBAC has it too. */
+export const quotaName = 'skylab-apps'
+const parent = { apiVersion: 'v1', kind: 'Namespace' }
+
+export const quotaWatches = {
+  namespaces: { ...parent, paths: [] as readonly Path[] },
+  quotas: {
+    ...{ apiVersion: 'v1', kind: 'ResourceQuota', selector: `${appLabels.app}=${appLabelValue}` },
+    paths: [['spec'], ['metadata', 'labels', appLabels.app]] as readonly Path[],
+  },
+} as const
+
+export type QuotaSights = Readonly<Record<keyof typeof quotaWatches, Sight>>
+
+export interface QuotaWorld {
+  readonly sights: QuotaSights
+  readonly groups: AppsConfig['groups']
+  readonly unguarded: () => string | undefined
+}
+
+export function quotaKind(world: QuotaWorld): Kind<QuotaWorld> {
+  const { namespaces, quotas } = world.sights
+  const configured = new Set(Object.values(world.groups).map(({ namespace }) => namespace))
+  return {
+    name: 'quota',
+    parent,
+    sources: [
+      {
+        ...quotaWatches.namespaces,
+        watch: namespaces,
+        *keysOf({ name }) {
+          if (configured.has(name) || quotas.get(keyOf(name, quotaName))) yield { key: name, urgent: false }
+        },
+      },
+      {
+        ...quotaWatches.quotas,
+        watch: quotas,
+        *keysOf({ type, namespace, name }) {
+          if (name === quotaName) yield { key: namespace, urgent: type === 'gone' }
+        },
+      },
+    ],
+    world: () => world,
+    desired: desiredQuota,
+    report: () => undefined,
+  }
+}
+
+function desiredQuota(name: string, { sights, groups, unguarded }: QuotaWorld): Verdict {
+  const of = sights.namespaces.get(name)
+  if (!of) return { do: 'leave' }
+  const reason = unguarded()
+  const quota = quotaOf(name, groups)
+  return {
+    ...{ do: 'hold', parent: of },
+    ...(reason !== undefined && { onlyRevocations: reason }),
+    objects: Object.keys(quota).length === 0 || of.deleting ? [] : [wanted(of, quota)],
+    // A lifted quota loosens: it waits for the policy too, since only removals of rights are done without.
+    standing: reason === undefined ? [sights.quotas.get(keyOf(name, quotaName)) ?? []].flat() : [],
+  }
+}
+
+/** Of a namespace of several groups, each bounds it. */
+function quotaOf(namespace: string, groups: AppsConfig['groups']): Readonly<Record<string, string>> {
+  const quotas = Object.values(groups).filter(group => group.namespace === namespace)
+  return Object.fromEntries(
+    quotas.flatMap(({ quota }) => Object.entries(quota).map(([name, value]) => [name, String(value)])),
+  )
+}
+
+function wanted({ ref, uid }: Fact, hard: Readonly<Record<string, string>>): Wanted {
+  const object: KubeObject = {
+    ...{ apiVersion: 'v1', kind: 'ResourceQuota' },
+    metadata: {
+      ...{ name: quotaName, namespace: ref.name, labels: { [appLabels.app]: appLabelValue } },
+      ownerReferences: [{ ...parent, name: ref.name, uid }],
+    },
+    spec: { hard },
+  }
+  return { object, stage: 0, compare: 'exact', restricts: true }
+}

@@ -1,0 +1,114 @@
+/** Starts apps that members ask for at a gateway, which has no rights in the cluster. What it says is checked again. */
+
+import { generationOf, groupNameOf, isStopped } from '../apps/spec.ts'
+import { type AppWorld, checkedApp } from '../apps/world.ts'
+import { backoffMs } from '../base/backoff.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import { Loop, type Rest } from '../base/loop.ts'
+import { briefly, type KubeClient, KubeError } from '../kube/client.ts'
+import { stamps } from '../kube/labels.ts'
+import type { Fact } from '../reconcile/types.ts'
+import type { IntentStore, TakenIntent } from '../store/apps/intents.ts'
+import { Rarely } from '../telemetry/rarely.ts'
+
+export type StartOutcome = 'started' | 'refused' | 'stale'
+
+export interface StartsOptions {
+  readonly world: AppWorld
+  readonly kube: Pick<KubeClient, 'patch'>
+  readonly store: Pick<IntentStore, 'take' | 'end'>
+  /** Of this replica. */
+  readonly token: string
+  /**
+   * Whether a user is in a group, as its LNamespace says; undefined if only the identity's groups tell, which the gateway has
+   * checked a moment ago.
+   */
+  readonly isMember: (user: string, group: string) => boolean | undefined
+  readonly clock: Clock
+  readonly log: Log
+  readonly onEnded: (intent: TakenIntent, app: Fact | undefined, outcome: StartOutcome) => void
+}
+
+/** A ring wakes it; what nobody rings for is looked for after this time. */
+const restMs = 600_000
+
+export class Starts {
+  readonly #options: StartsOptions
+  readonly #loop: Loop
+  readonly #trouble: Rarely
+
+  constructor(options: StartsOptions) {
+    const { clock, log } = options
+    this.#options = options
+    const words = { trouble: 'apps cannot be started as members ask', over: 'apps can be started again' }
+    this.#trouble = new Rarely({ clock, log, ...words })
+    this.#loop = new Loop({
+      clock,
+      round: signal => this.#round(signal),
+      failed: (error, failures) => {
+        this.#trouble.failed(briefly(error as Error))
+        return { ms: backoffMs(failures, { baseMs: 1_000, capMs: 60_000 }) }
+      },
+    })
+  }
+
+  start(): void {
+    this.#loop.start()
+  }
+
+  /** A member may have asked. */
+  wake(): void {
+    this.#loop.wake()
+  }
+
+  stop(): Promise<void> {
+    return this.#loop.stop()
+  }
+
+  async #round(signal: AbortSignal): Promise<Rest> {
+    const { store, token } = this.#options
+    const taken = await store.take(token)
+    for (const intent of taken) {
+      signal.throwIfAborted()
+      await this.#carryOut(intent, signal)
+    }
+    this.#trouble.worked()
+    return { ms: taken.length > 0 ? 0 : restMs }
+  }
+
+  async #carryOut(intent: TakenIntent, signal: AbortSignal): Promise<void> {
+    const { world, store, onEnded } = this.#options
+    const app = world.named(intent.id).find(({ uid }) => uid === intent.uid)
+    const outcome = app ? await this.#start(intent, app, signal) : 'stale'
+    await store.end(intent)
+    onEnded(intent, app, outcome)
+  }
+
+  async #start(intent: TakenIntent, app: Fact, signal: AbortSignal): Promise<StartOutcome> {
+    const { world, kube, isMember } = this.#options
+    // What the user saw was another wish, or somebody was the first.
+    if (app.deleting || generationOf(app) !== intent.generation || !isStopped(app)) return 'stale'
+    if (checkedApp(app, world).spec === undefined || isMember(intent.user, groupNameOf(app)) === false) return 'refused'
+    const { ref, uid, resourceVersion } = app
+    const patch = { metadata: { annotations: { [stamps.stopped]: null } }, spec: { stop: false } }
+    try {
+      const written = await kube.patch({ ...ref, uid }, patch, { resourceVersion, signal, agent: 'app-start' })
+      if (!written) return 'stale'
+      world.sights.applications.lay(written)
+      return 'started'
+    } catch (error) {
+      if (error instanceof KubeError && error.status === 409) return this.#again(intent, signal)
+      throw error
+    }
+  }
+
+  /** A status was written meanwhile, or the watch is behind. */
+  async #again(intent: TakenIntent, signal: AbortSignal): Promise<StartOutcome> {
+    await this.#options.clock.sleep(againMs, signal)
+    const app = this.#options.world.named(intent.id).find(({ uid }) => uid === intent.uid)
+    return app ? this.#start(intent, app, signal) : 'stale'
+  }
+}
+
+const againMs = 200
