@@ -31,6 +31,7 @@ const labels = new Set([
     'action',
     'cause',
     'condition',
+    'phase',
     'lane',
     'cause',
   ],

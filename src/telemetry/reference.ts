@@ -1,5 +1,6 @@
 /** Renders the reference of metrics: a table made from the registry that a replica serves. */
 import { Registry } from 'prom-client'
+import { createAppGauges } from './app-gauges.ts'
 import { CullingMetrics } from './culling-metrics.ts'
 import { createGauges, type GaugeSources } from './gauges.ts'
 import { createIdleMetrics } from './idle-metrics.ts'
@@ -9,7 +10,7 @@ import { createTenantGauges } from './tenant-gauges.ts'
 
 const head = `# Metrics
 
-<!-- Made by \`npm run docs\` of src/telemetry (metrics.ts, gauges.ts, tenant-gauges.ts, notebook-gauges.ts, idle-metrics.ts, culling-metrics.ts): change those. -->
+<!-- Made by \`npm run docs\` of src/telemetry (metrics.ts, gauges.ts, app-gauges.ts, tenant-gauges.ts, notebook-gauges.ts, idle-metrics.ts, culling-metrics.ts): change those. -->
 
 Each replica serves these metrics in Prometheus' text format at \`/metrics\` on its monitoring port. Values of labels come from
 short lists, never from users; those of \`notebook_culling_total\` and \`last_notebook_culling_timestamp_seconds\` alone name people's
@@ -31,6 +32,7 @@ export function metricsReference(): string {
     policyActive: () => undefined,
   })
   createNotebookGauges(registry, { policyActive: () => undefined })
+  createAppGauges(registry, { apps: () => ({ phases: {}, conditions: {} }), policyActive: () => undefined })
   createIdleMetrics(registry, { kinds: [], census: async () => undefined })
   void new CullingMetrics(registry)
   const rows = registry

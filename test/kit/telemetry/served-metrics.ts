@@ -1,5 +1,6 @@
 /** For tests: everything that a replica at rest serves at `/metrics`. */
 import { Registry } from 'prom-client'
+import { createAppGauges } from '../../../src/telemetry/app-gauges.ts'
 import { createGauges, type GaugeSources, type KindCensus } from '../../../src/telemetry/gauges.ts'
 import { createIdleMetrics } from '../../../src/telemetry/idle-metrics.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
@@ -30,6 +31,10 @@ export function servedMetrics(sources: Partial<GaugeSources> = {}): Registry {
     policyActive: () => true,
   })
   createNotebookGauges(registry, { policyActive: () => true })
+  createAppGauges(registry, {
+    apps: () => ({ phases: { Ready: 0 }, conditions: { Reconciled: 0 } }),
+    policyActive: () => true,
+  })
   createIdleMetrics(registry, { kinds: ['lab'], census: async () => undefined })
   return registry
 }

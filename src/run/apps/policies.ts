@@ -1,0 +1,32 @@
+/** Asks whether the admission policy of apps is in force: without it nothing is made. */
+import { appPolicy, appProbe } from '../../apps/probe.ts'
+import type { KubeClient } from '../../kube/client.ts'
+import { looseIn, type PolicyAnswer, resultOf, withoutRights } from '../../kube/policies/probes.ts'
+import type { PolicyWords } from '../../kube/policies/watch.ts'
+
+const file = 'k8s/components/apps'
+
+export const policyWords: PolicyWords = {
+  unknown: 'an answer about the admission policy of apps',
+  notActive: `the admission policy of apps is not at work: apply ${file}`,
+  active: 'the admission policy of apps is at work',
+  refuses: 'the admission policy of apps refuses what it should admit',
+  later: 'the admission policy of apps is asked for later',
+  remedy: `apply ${file}`,
+}
+
+/** @throws {RetryLater} when the API server does not answer */
+export async function askForAppPolicy(
+  kube: Pick<KubeClient, 'account' | 'create'>,
+  ownNamespace: string,
+  signal: AbortSignal,
+): Promise<PolicyAnswer> {
+  const call = { agent: 'policy', signal }
+  const ask = () => kube.create(appProbe(ownNamespace), { ...call, dryRun: true })
+  const probe = { policy: appPolicy, ask, accepted: 'a Deployment of nobody in the namespace of the controller' }
+  const [account, result] = await Promise.all([kube.account(call), resultOf(probe)])
+  const lacking = withoutRights([result])
+  if (lacking !== undefined) return { active: null, reason: lacking, missing: [] }
+  const problem = looseIn([result], account)
+  return { active: problem === undefined, reason: problem ?? null, missing: [] }
+}

@@ -1,0 +1,62 @@
+/** The life of a process that serves apps: start, wait for Kubernetes and an answer about the policy, reconcile, drain. */
+import type { Readiness } from '../../api/monitoring.ts'
+import { inFull } from '../../base/reasons.ts'
+import type { Settings } from '../../settings/load.ts'
+import { live, uptimeMs } from '../life.ts'
+import { startParts } from '../part.ts'
+import { kubernetesName, redisName } from '../readiness.ts'
+import { type AppReplica, makeAppReplica } from './replica.ts'
+
+const lookMs = 200
+
+/** Serves until SIGTERM or SIGINT, then ends its turns and the process: another replica does the rest of an unfinished one. */
+export async function serveApps(settings: Settings): Promise<void> {
+  const otel = settings.config.tracing.endpoint ? await import('../../telemetry/otel.ts') : undefined
+  const replica = makeAppReplica(settings, otel?.createTracing)
+  const waiting = new Set([kubernetesName])
+  await live({
+    ...{ basics: replica.basics, stages: replica.stages, waiting, readiness: readinessOf(waiting, replica) },
+    start: signal => start(replica, waiting, signal),
+  })
+}
+
+async function start(replica: AppReplica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
+  const { basics, watches, policies, stages, tenants } = replica
+  startParts(stages, 'first')
+  await Promise.all([watches.group.whenReady(signal), tenants.whenKnown()])
+  signal.throwIfAborted()
+  waiting.delete(kubernetesName)
+  while (!policies.answered) await waitFor(policies.refusal ?? kubernetesName, waiting, replica, signal)
+  startParts(stages, 'reached')
+  // A rollout stops at a replica that could make nothing. If the policy is missing later, it stays ready: it stops apps.
+  for (let refusal = policies.refusal; refusal !== undefined; refusal = policies.refusal) {
+    await waitFor(refusal, waiting, replica, signal)
+  }
+  basics.log.info({ uptimeMs: uptimeMs() }, 'ready')
+}
+
+async function waitFor(what: string, waiting: Set<string>, { basics }: AppReplica, signal: AbortSignal) {
+  waiting.add(what)
+  await basics.clock.sleep(lookMs, signal)
+  waiting.delete(what)
+}
+
+/** Objects are made without Redis: a process without it is ready, and tells it. */
+function readinessOf(waiting: ReadonlySet<string>, { access, kube, watches, policies }: AppReplica): Readiness {
+  const kubernetes = () => {
+    const reason = kube.trouble()
+    return reason && `${kubernetesName}: ${inFull(reason)}`
+  }
+  const redis = () => {
+    const reason = access.connection.trouble()
+    return reason && `${redisName}: ${inFull(reason)}`
+  }
+  const refused = () => watches.group.troubles()
+  return {
+    waitingFor: () =>
+      [...waiting].map(what =>
+        what === kubernetesName ? (kubernetes() ?? [kubernetesName, ...refused()].join(': ')) : what,
+      ),
+    troubles: () => [redis(), kubernetes(), policies.refusal, ...refused()].filter(each => each !== undefined),
+  }
+}
