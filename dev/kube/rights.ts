@@ -5,12 +5,13 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseAllDocuments } from 'yaml'
+import { appsAccount } from '../../src/apps/probe.ts'
 import { accountName, cpuRole, idleRole, labRole } from '../../src/labs/rights.ts'
 import { tenantsAccount } from '../../src/tenants/settings.ts'
 import { notebooksAccount } from './notebooks.ts'
 
 /** The features that a process can serve, each with an account of its own. */
-export const served = ['labs', 'tenants', 'notebooks'] as const
+export const served = ['labs', 'tenants', 'notebooks', 'apps'] as const
 export type Served = (typeof served)[number]
 
 const accountOf = (name: string) => `system:serviceaccount:skylab:${name}`
@@ -19,13 +20,15 @@ const accounts: Readonly<Record<Served, string>> = {
   tenants: accountOf(tenantsAccount),
   // Each fleet of the tests has one in its own namespace.
   notebooks: `:${notebooksAccount}`,
+  apps: `:${appsAccount}`,
 }
 const isAccountOf = (what: Served, username: string | undefined) =>
-  what === 'notebooks' ? username?.endsWith(accounts[what]) : username === accounts[what]
+  accounts[what].startsWith(':') ? username?.endsWith(accounts[what]) : username === accounts[what]
 const files: Readonly<Record<Served, URL>> = {
   labs: new URL('../../k8s/base/rbac.yaml', import.meta.url),
   tenants: new URL('../../k8s/components/tenants/rbac.yaml', import.meta.url),
   notebooks: new URL('../../k8s/components/notebooks/rbac.yaml', import.meta.url),
+  apps: new URL('../../k8s/components/apps/rbac.yaml', import.meta.url),
 }
 const kept = fileURLToPath(new URL('../../.artefacts/rights', import.meta.url))
 const folderOf = (what: Served) => (what === 'labs' ? kept : join(kept, what))
@@ -56,7 +59,7 @@ export function rightOf(line: string, what: Served = 'labs'): string | undefined
 /** Counts the rights in a cluster's audit log, and stores them under the name of the run for `npm run rights`. */
 export async function keepRights(auditLog: string | null, name: string): Promise<void> {
   if (auditLog === null) return
-  const usages: Readonly<Record<Served, Record<string, number>>> = { labs: {}, tenants: {}, notebooks: {} }
+  const usages: Readonly<Record<Served, Record<string, number>>> = { labs: {}, tenants: {}, notebooks: {}, apps: {} }
   for await (const line of createInterface({ input: createReadStream(auditLog) })) {
     for (const what of served) {
       const right = rightOf(line, what)
@@ -64,7 +67,7 @@ export async function keepRights(auditLog: string | null, name: string): Promise
     }
   }
   for (const what of served) {
-    // A run without tenants or notebooks tells nothing about their account.
+    // A run without tenants, notebooks or apps tells nothing about their account.
     if (what !== 'labs' && Object.keys(usages[what]).length === 0) continue
     await mkdir(folderOf(what), { recursive: true })
     await writeFile(join(folderOf(what), `${name}.json`), `${JSON.stringify(usages[what], null, 2)}\n`)

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { gatewayUser, notebooksUser, redisUsers, tenantsUser } from './users.ts'
+import { appsUser, gatewayUser, notebooksUser, redisUsers, tenantsUser } from './users.ts'
 
 test('k8s/components/redis has the ACL that the program needs (npm run docs)', () => {
   expect(readFileSync(new URL('../../k8s/components/redis/users.acl', import.meta.url), 'utf8')).toBe(redisUsers())
@@ -17,6 +17,12 @@ test('notebooksUser is the text of the component, for a prefix of its own', () =
   const text = readFileSync(new URL('../../k8s/components/notebooks/users.acl', import.meta.url), 'utf8')
   expect(text).toBe(notebooksUser())
   expect(text).toContain('user skylab-notebooks reset on >PASSWORD ~{skylab-notebooks}:* ')
+})
+
+test('appsUser is the text of the component, for a prefix of its own', () => {
+  const text = readFileSync(new URL('../../k8s/components/apps/users.acl', import.meta.url), 'utf8')
+  expect(text).toBe(appsUser())
+  expect(text).toContain('user skylab-apps reset on >PASSWORD ~{skylab-apps}:* ')
 })
 
 test('gatewayUser is the text of the component, for some of the keys of apps', () => {

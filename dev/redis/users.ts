@@ -31,6 +31,9 @@ export const notebooksUser = (password = passwordPlace): string => userOf(notebo
 /** The key prefix of processes that serve apps, whose keys gateways share. */
 const apps = 'skylab-apps'
 
+/** The text of `k8s/components/apps/users.acl`, as that of tenants. */
+export const appsUser = (password = passwordPlace): string => userOf(apps, password)
+
 /** The text of `k8s/components/gateway/users.acl`: of the keys of apps, gateways reach some, and write fewer. */
 export const gatewayUser = (password = passwordPlace): string =>
   `${gatewayAclLine({ name: 'skylab-gateway', password: `>${password}`, keyPrefix: apps })}\n`

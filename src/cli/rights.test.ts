@@ -47,10 +47,10 @@ describe('skylab rights', () => {
     expect(out).toContain('example.com/')
   })
 
-  it('prints nothing for a process that stops notebooks, and says where its rights are', async () => {
-    const { code, out, err } = await rights({ run: ['notebooks'] }, '--namespace', 'ours')
+  it.each(['notebooks', 'apps'])('prints nothing for a process for %s, and says where its rights are', async what => {
+    const { code, out, err } = await rights({ run: [what] }, '--namespace', 'ours')
     expect([code, out]).toEqual([2, ''])
-    expect(err).toContain('k8s/components/notebooks has all of them')
+    expect(err).toContain(`k8s/components/${what} has all of them`)
   })
 
   it('refuses an invalid configuration, by its key', async () => {

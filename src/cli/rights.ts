@@ -16,7 +16,10 @@ export interface RightsCommand {
 
 const noNamespace = 'kubernetes.namespace: not set: name the namespace of the controller by --namespace NAME'
 
-const noRights = 'run: the rights of notebooks follow from no configuration: k8s/components/notebooks has all of them'
+const noRights = (what: string) =>
+  `run: the rights of ${what} follow from no configuration: k8s/components/${what} has all of them`
+/** What has one account with the same rights at every site. */
+const fixed = ['notebooks', 'apps'] as const
 
 /**
  * Prints the objects as YAML documents, for `resources` or `patches` of an overlay.
@@ -25,7 +28,7 @@ const noRights = 'run: the rights of notebooks follow from no configuration: k8s
  */
 export async function showRights({ config: file, namespace }: RightsCommand, { out }: Output): Promise<number> {
   const config = await readConfig(file)
-  if (config.run.includes('notebooks')) throw new ConfigError(file, [noRights])
+  for (const what of fixed) if (config.run.includes(what)) throw new ConfigError(file, [noRights(what)])
   const problems = servesLabs(config) ? labProblems(config) : []
   if (problems.length > 0) throw new ConfigError(file, problems)
   const controllers = namespace ?? config.kubernetes.namespace

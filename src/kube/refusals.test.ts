@@ -50,6 +50,11 @@ describe('remedyOf', () => {
       refusal('User "system:serviceaccount:observatory:skylab-notebooks" cannot patch resource "notebooks"'),
     ],
     ['apply k8s/components/notebooks', policy('skylab-notebooks', 'it would change what the notebook is')],
+    [
+      'apply k8s/components/apps',
+      refusal('User "system:serviceaccount:observatory:skylab-apps" cannot create resource "deployments"'),
+    ],
+    ['apply k8s/components/apps', policy('skylab-apps', 'it runs more than one pod')],
     [rbac, policy('skylab-reserved')],
     [ofInstallation, policy('skylab', 'this account does not own the installation a')],
     [ofInstallation, policy('skylab-labs')],

@@ -25,6 +25,7 @@ const applyRights = 'apply rights.yaml, as `skylab rights` prints it'
 const applyPolicy = 'apply k8s/base/policy.yaml'
 const applyTenants = 'apply k8s/components/tenants'
 const applyNotebooks = 'apply k8s/components/notebooks'
+const applyApps = 'apply k8s/components/apps'
 
 /** The remedy for a refusal; undefined if we have none. @param namespace the controller's own */
 export function remedyOf(error: unknown, namespace?: string): string | undefined {
@@ -37,12 +38,14 @@ export function remedyOf(error: unknown, namespace?: string): string | undefined
     const account = byRights.exec(message)![1]!
     if (account.endsWith(':skylab-tenants')) return applyTenants
     if (account.endsWith(':skylab-notebooks')) return applyNotebooks
+    if (account.endsWith(':skylab-apps')) return applyApps
     return isOwn && /cannot get resource "(secrets|configmaps)"/.test(message) ? applyRights : applyRbac
   }
   if (refuser !== 'policy') return undefined
   const [, policy] = byPolicy.exec(message)!
   if (policy === 'skylab-reserved') return applyRbac
   if (policy === 'skylab-notebooks') return applyNotebooks
+  if (policy === 'skylab-apps') return applyApps
   if (policy === 'skylab-labs' || message.includes('does not own the installation')) return applyRights
   return policy === 'skylab' ? applyPolicy : undefined
 }
