@@ -1,14 +1,13 @@
 /** Notebooks of Kubeflow and labelled StatefulSets as workloads: a stop is an annotation, which their own controller carries out. */
-import { RetryLater } from '../../base/errors.ts'
 import type { Failpoint } from '../../base/failpoint.ts'
 import type { StampPolicy } from '../../config/idle.ts'
 import type { KubeClient } from '../../kube/client.ts'
-import { KubeError } from '../../kube/client.ts'
 import { stampOf, stamps } from '../../kube/labels.ts'
 import type { ActivityStore } from '../../store/activity.ts'
 import type { StopRequest } from '../../store/idle.ts'
 import type { ProbeTarget } from '../questions.ts'
 import { withoutActivity } from '../stamps.ts'
+import { stopByPatch } from '../stop-by-patch.ts'
 import type { Address, Known, StampPatch, StopResult, Traits, WorkloadFacts, WorkloadOwner } from '../workload.ts'
 import { notebookKind, type OwnerFacts, type SetPodFacts, setKind } from './objects.ts'
 import type { NotebookSight, NotebookWorkloadKind, Seen } from './sight.ts'
@@ -111,50 +110,19 @@ export class NotebookOwner implements WorkloadOwner {
 
   async #stop(owner: OwnerFacts, request: StopRequest, signal: AbortSignal): Promise<StopResult> {
     const { store, failpoint, onStopped } = this.#options
-    const answer = await store.requestStop(request)
-    if (answer !== 'requested') return answer
-    await failpoint('idle.requested', `${this.kind}:${request.id}`)
     const annotations = {
       [stamps.stopped]: stampOf(request.expectedMs),
       ...(this.stampPolicy !== 'off' && withoutActivity(owner.stamps)),
     }
-    const result = await this.#carryOut(owner, request, annotations, signal)
-    if (result === 'changed') return result
-    if (result === 'written') onStopped(owner, request.expectedMs)
-    await this.#tell(request)
-    return 'requested'
-  }
-
-  async #tell(request: StopRequest): Promise<void> {
-    try {
-      await this.#options.store.tellStop(request)
-    } catch (error) {
-      // It is told when its checks end.
-      if (!(error instanceof RetryLater)) throw error
-    }
-  }
-
-  /** What was not written counts for the fuse no longer: one object that refuses all writes must not hold those of others. */
-  async #carryOut(
-    owner: OwnerFacts,
-    request: StopRequest,
-    annotations: StampPatch,
-    signal: AbortSignal,
-  ): Promise<'written' | 'requested' | 'changed'> {
     const { resourceVersion } = owner
-    let refusal: unknown
-    try {
-      if (await this.#patch(owner, annotations, { signal, resourceVersion })) return 'written'
-    } catch (error) {
-      // Of any other error nobody knows whether it was written.
-      if (!isRefused(error)) throw error
-      // After a lost reply this is our own change.
-      if (isConflict(error) && this.#isStopped(owner, request.id)) return 'requested'
-      refusal = error
-    }
-    await this.#options.store.withdrawStop(request)
-    if (refusal !== undefined && !isConflict(refusal)) throw refusal
-    return 'changed'
+    const result = await stopByPatch({
+      ...{ request, store, failpoint },
+      patch: () => this.#patch(owner, annotations, { signal, resourceVersion }),
+      isStopped: () => this.#isStopped(owner, request.id),
+    })
+    if (result !== 'written') return result
+    onStopped(owner, request.expectedMs)
+    return 'requested'
   }
 
   #isStopped({ uid }: OwnerFacts, id: string): boolean {
@@ -190,10 +158,6 @@ export class NotebookOwner implements WorkloadOwner {
     return pod.running && !pod.deleting ? { owner, set, pod } : undefined
   }
 }
-
-const isConflict = (error: unknown): boolean => error instanceof KubeError && error.status === 409
-
-const isRefused = (error: unknown): boolean => error instanceof KubeError && error.status >= 400 && error.status < 500
 
 /** What rules match by: what runs, not what is declared. */
 function traitsOf(running: Running): Traits {

@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from 'vitest'
-import { ManualClock } from '../../../test/kit/clock.ts'
-import { keepingLog } from '../../../test/kit/log.ts'
-import { RetryLater } from '../../base/errors.ts'
+import { ManualClock } from '../../test/kit/clock.ts'
+import { keepingLog } from '../../test/kit/log.ts'
+import { RetryLater } from '../base/errors.ts'
 import { Enrolment } from './enrolment.ts'
 
 let enrolment: Enrolment

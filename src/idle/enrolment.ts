@@ -2,16 +2,20 @@
  * Makes what is checked agree with what the watches show to run, and removes the annotations of the rest. Every replica does it:
  * each call may be repeated.
  */
-import type { Clock } from '../../base/clock.ts'
-import { type Log, logUnexpected } from '../../base/log.ts'
-import { Loop, type Rest, restAfter } from '../../base/loop.ts'
-import type { DueStore } from '../../store/due.ts'
-import { isFresh } from '../look.ts'
-import type { WorkloadOwner } from '../workload.ts'
-import type { NotebookOwner } from './owner.ts'
+import type { Clock } from '../base/clock.ts'
+import { type Log, logUnexpected } from '../base/log.ts'
+import { Loop, type Rest, restAfter } from '../base/loop.ts'
+import type { DueStore } from '../store/due.ts'
+import { isFresh } from './look.ts'
+import type { StampPatch, WorkloadOwner } from './workload.ts'
 
 /** As much of the owner of a kind as is needed. */
-export type Enrolled = Pick<NotebookOwner, 'kind' | 'facts' | 'ids' | 'leftovers' | 'silenceMs'>
+export interface Enrolled extends Pick<WorkloadOwner, 'kind' | 'facts' | 'silenceMs'> {
+  /** All ids that the watches show. */
+  ids(): Iterable<string>
+  /** The annotations to remove from one that is stopped, or has no pod. */
+  leftovers(id: string): StampPatch | undefined
+}
 
 export interface EnrolmentOptions {
   readonly owners: readonly Enrolled[]
