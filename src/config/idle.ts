@@ -17,7 +17,7 @@ const globs = z.array(z.string().min(1).max(256)).min(1)
 const match = z
   .strictObject({
     kinds: z.array(z.enum(workloadKinds)).min(1).optional().describe('`lab`, `app`, `notebook`, `statefulset`'),
-    sizes: globs.optional().describe('sizes of labs, such as `gpu-*`'),
+    sizes: globs.optional().describe('sizes of labs, such as `gpu-*`, and instance types of apps'),
     images: globs.optional().describe('references of the image, such as `*-gpu:*`'),
     users: globs.optional().describe('users, of labs and apps'),
     groups: globs.optional().describe('groups; one of the workload’s needs to match'),

@@ -80,7 +80,7 @@ describe('crossProblems of rules that go by what pods use', () => {
       byCpu({ sources: ['cpu', 'push'] }),
       '.sources: names none by which a lab is asked, so a busy one would count as idle',
     ],
-    [byCpu({ match: { kinds: ['notebook'] } }), '.sources: names cpu, which is measured of labs alone'],
+    [byCpu({ match: { kinds: ['notebook'] } }), '.sources: names cpu, which is measured of labs and apps alone'],
     [
       byCpu({ idleTimeoutSeconds: 180, warnSeconds: 0 }),
       '.idleTimeoutSeconds: is not more than three idle.cpuPeriodSeconds, so cpu could be seen too late',
@@ -140,6 +140,22 @@ describe('configWarnings of idle', () => {
       'idle.rules.0.match.sizes: no notebook and no StatefulSet has any, so it never matches here',
       'idle.rules.0.match.users: no notebook and no StatefulSet has any, so it never matches here',
     ])
+  })
+
+  it('warns when a rule for apps matches by users, or asks them what Jupyter alone answers', () => {
+    const apps = { match: { kinds: ['app'] } }
+    const rules = [
+      rule('a', { ...apps, sources: ['kernels', 'traffic'] }),
+      rule('b', { match: { kinds: ['app'], users: ['ada'] }, sources: ['traffic', 'cpu'], cpu: { millicores: 5 } }),
+    ]
+    expect(warningsOf({ rules }, { run: ['apps'] })).toEqual(
+      expect.arrayContaining([
+        'idle.rules.0.sources: names kernels, so an app that is no Jupyter is never stopped for idleness',
+        'idle.rules.1.match.users: no app has one, so it never matches here',
+      ]),
+    )
+    expect(problemsOf({ rules }, { run: ['apps'] })).toEqual([])
+    expect(warningsOf({ rules: [rule('c', { ...apps, sources: ['traffic'] })] }, { run: ['apps'] })).toEqual([])
   })
 
   it('warns when the process runs nothing that is ever idle', () => {

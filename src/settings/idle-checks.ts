@@ -64,6 +64,8 @@ function trafficProblems({ match: { kinds }, sources, idleTimeoutSeconds }: Idle
   return [`${key}.idleTimeoutSeconds: is less than ${shortestOfTraffic}, so traffic could be told too late`]
 }
 
+const measured: Kinds = ['lab', 'app']
+
 /** What was measured counts for three periods: who was busy between two lists must be seen before the time is over. */
 function cpuProblems(
   { match: { kinds }, sources, idleTimeoutSeconds = Number.POSITIVE_INFINITY }: IdleRule,
@@ -72,7 +74,9 @@ function cpuProblems(
 ): string[] {
   if (!sources.includes('cpu')) return []
   return [
-    ...(kinds && !kinds.includes('lab') ? [`${key}.sources: names cpu, which is measured of labs alone`] : []),
+    ...(kinds && !kinds.some(kind => measured.includes(kind))
+      ? [`${key}.sources: names cpu, which is measured of labs and apps alone`]
+      : []),
     ...(idleTimeoutSeconds <= 3 * periodSeconds
       ? [`${key}.idleTimeoutSeconds: is not more than three idle.cpuPeriodSeconds, so cpu could be seen too late`]
       : []),
@@ -94,12 +98,14 @@ export function idleWarnings(config: Config): string[] {
     ]),
     ...(run.includes('labs') ? credentialWarnings(config) : []),
     ...(run.includes('notebooks') ? idle.rules.flatMap(traitWarnings) : []),
+    ...(run.includes('apps') ? idle.rules.flatMap(appWarnings) : []),
   ]
 }
 
 /** The kinds of workloads that a process owns by `run`. */
 export function ownedKinds(run: Config['run']): Kinds {
   if (run.includes('labs')) return ['lab']
+  if (run.includes('apps')) return ['app']
   return run.includes('notebooks') ? ['notebook', 'statefulset'] : []
 }
 
@@ -114,6 +120,22 @@ function traitWarnings({ match }: IdleRule, index: number): string[] {
     .map(
       trait => `idle.rules.${index}.match.${trait}: no notebook and no StatefulSet has any, so it never matches here`,
     )
+}
+
+/** Jupyter's own sources, which most apps have not. One that does not answer is never idle. */
+const jupyter: ReadonlySet<string> = new Set(['kernels', 'terminals', 'server'])
+
+function appWarnings({ match, sources }: IdleRule, index: number): string[] {
+  if (!mayBe(match, 'app')) return []
+  const of = sources.filter(source => jupyter.has(source))
+  return [
+    ...(match.users ? [`idle.rules.${index}.match.users: no app has one, so it never matches here`] : []),
+    ...(of.length > 0
+      ? [
+          `idle.rules.${index}.sources: names ${of.join(', ')}, so an app that is no Jupyter is never stopped for idleness`,
+        ]
+      : []),
+  ]
 }
 
 function ageWarnings({ maxAgeSeconds, keepAlive, idleTimeoutSeconds }: IdleRule, key: string): string[] {

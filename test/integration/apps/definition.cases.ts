@@ -1,4 +1,4 @@
-/** Bad PhApplications: what is sent, and the very words that come back. docs/apps-resource.md has the same table. */
+/** Bad PhApplications: what is sent, and the very words that come back. For docs/apps-resource.md and for its test. */
 import { asObject, asObjects, type JsonObject } from '../../../src/base/json.ts'
 import { seedApp } from '../../kit/apps/seed.ts'
 
@@ -113,10 +113,10 @@ export const badApps: readonly BadApp[] = [
   ),
 ]
 
-/** Odd ones that are accepted: what an app may not have is left out, and a group that is none gets nothing. */
+/** Odd ones that are accepted; `words` say what becomes of them. */
 export const oddApps: readonly BadApp[] = [
-  bad('the group `..`', withSpec({ groupName: '..' }), ''),
-  bad('a group of emoji', withSpec({ groupName: '🔭🔭' }), ''),
+  bad('the group `..`', withSpec({ groupName: '..' }), 'nothing is made: phase `Error`, `WrongGroup`'),
+  bad('a group of emoji', withSpec({ groupName: '🔭🔭' }), 'the same'),
   bad(
     'variables that name each other',
     container({
@@ -125,7 +125,7 @@ export const oddApps: readonly BadApp[] = [
         { name: 'B', value: '$(A)' },
       ],
     }),
-    '',
+    'the pod gets them as text: Kubernetes replaces `$(NAME)` by variables from before alone',
   ),
-  bad('fields of a pod that nobody knows', pod({ tomorrow: { a: 1 } }), ''),
+  bad('fields of a pod that nobody knows', pod({ tomorrow: { a: 1 } }), '`Pruned` names them'),
 ]
