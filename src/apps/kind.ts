@@ -1,7 +1,6 @@
 /** The kind *app*: a PhApplication, with its Deployment, Service and NetworkPolicies, and its route. Pure. */
 import type { AppRoute } from '../base/app-route.ts'
 import { keyOf, placeOf } from '../kube/cache.ts'
-import { stamps } from '../kube/labels.ts'
 import type { Change } from '../kube/picture.ts'
 import { isParent } from '../reconcile/facts.ts'
 import { canonical } from '../reconcile/merge.ts'
@@ -11,7 +10,7 @@ import { reportApp } from './report.ts'
 import { annotationsOf, generationOf, isStopped } from './spec.ts'
 import { appState, isOrphaning, routeOf, standingOf } from './state.ts'
 import { type AppWatch, appOfPod, appWatches, type PodFact, type ShownFact } from './watches.ts'
-import { appParent } from './words.ts'
+import { appAnnotations, appParent } from './words.ts'
 import type { AppWorld } from './world.ts'
 
 /** Writes routes. Any replica may do so at any time: the store refuses what is older. */
@@ -107,7 +106,7 @@ function* ofApplication(change: Change<Fact>, world: AppWorld): Generator<Poke> 
 }
 
 const editText = (app: Fact): string =>
-  canonical([generationOf(app), app.deleting, { ...annotationsOf(app), [stamps.stopped]: undefined }])
+  canonical([generationOf(app), app.deleting, Object.values(appAnnotations).map(name => annotationsOf(app)[name])])
 
 /**
  * The app of an object, if the event concerns it. What tells of another's hand, or of an end, is urgent; what has come is not,

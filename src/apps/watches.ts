@@ -1,7 +1,7 @@
 /** The kinds that apps watch: what of each is shown, and what of it is ours. Pure. */
 import type { KubeObject } from '../base/domain.ts'
 import { asObject, asText, type JsonObject } from '../base/json.ts'
-import { stamps } from '../kube/labels.ts'
+import { stampKeys } from '../kube/labels.ts'
 import { factOf } from '../reconcile/facts.ts'
 import type { Sight } from '../reconcile/sight.ts'
 import type { Fact, Path } from '../reconcile/types.ts'
@@ -35,7 +35,7 @@ export const appWatches = {
     paths: [
       ...[['spec'], ['status'], ['metadata', 'generation'], ['metadata', 'finalizers']],
       ['metadata', 'creationTimestamp'],
-      ...[stamps.stopped, ...Object.values(appAnnotations)].map(name => ['metadata', 'annotations', name]),
+      ...[...stampKeys, ...Object.values(appAnnotations)].map(name => ['metadata', 'annotations', name]),
     ],
   },
   deployments: { apiVersion: 'apps/v1', kind: 'Deployment', paths: content, selector },

@@ -16,10 +16,10 @@ export function auditOf(basics: Basics) {
         actor: { kind: 'user', name: user },
         object: { kind: 'app', name: app ? keyOf(app.ref.namespace, id) : id },
       }),
-    stopped: (app: Fact) =>
+    stopped: ({ ref }: Pick<Fact, 'ref'>, reason: 'annotation' | 'idle') =>
       auditor.request({
-        ...{ action: 'app.stop', result: 'succeeded', reason: 'annotation', actor: { kind: 'controller' } },
-        object: { kind: 'app', name: keyOf(app.ref.namespace, app.ref.name) },
+        ...{ action: 'app.stop', result: 'succeeded', reason, actor: { kind: 'controller' } },
+        object: { kind: 'app', name: keyOf(ref.namespace, ref.name) },
       }),
     flush,
   }

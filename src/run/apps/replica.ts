@@ -32,6 +32,7 @@ export interface AppReplica {
   readonly policies: AdmissionWatch
   readonly tenants: TenantFollower
   readonly world: AppWorld
+  readonly audit: ReturnType<typeof auditOf>
   /** A look at an app, by `namespace/name`, before all that is not urgent. */
   readonly poke: (key: string) => void
   /** All running parts. */
@@ -97,18 +98,18 @@ export function makeAppReplica(settings: Settings, createTracing?: CreateTracing
     isMember: (user, group) => memberOf(user, group, tenants, basics),
     onEnded: audit.started,
   })
-  const stops = new StopStamps({ world, kube, clock, log, onStopped: audit.stopped })
+  const stops = new StopStamps({ world, kube, clock, log, onStopped: app => audit.stopped(app, 'annotation') })
   const working: Part[] = [
     ...[apps, quotas, routes.keeper, members.keeper, starts, stops],
     { stop: async () => ofMembers?.stop() },
     listening({ access, starts, keepers: [routes.keeper, members.keeper] }),
   ]
-  const replica = { basics, kube, access, watches, policies, tenants, world }
+  const replica = { basics, kube, access, watches, policies, tenants, world, audit }
   addGauges(replica)
   return {
     ...replica,
     poke: key => apps.poke(key, true),
-    stages: stagesOf({ ...replica, working, audit }),
+    stages: stagesOf({ ...replica, working }),
   }
 }
 
@@ -162,7 +163,6 @@ function listening({ access: { bell, connection }, starts, keepers }: Heard): Pa
 
 type StageParts = Omit<AppReplica, 'poke' | 'stages'> & {
   readonly working: readonly Part[]
-  readonly audit: ReturnType<typeof auditOf>
 }
 
 /** All parts, in the order in which they start and stop; they close in the reverse order. */

@@ -12,7 +12,10 @@ const lookMs = 200
 /** Serves until SIGTERM or SIGINT, then ends its turns and the process: another replica does the rest of an unfinished one. */
 export async function serveApps(settings: Settings): Promise<void> {
   const otel = settings.config.tracing.endpoint ? await import('../../telemetry/otel.ts') : undefined
-  const replica = makeAppReplica(settings, otel?.createTracing)
+  const made = makeAppReplica(settings, otel?.createTracing)
+  const { idle } = made.basics.config
+  const ofIdle = idle.enabled ? (await import('./idle.ts')).joinIdle(made) : []
+  const replica: AppReplica = { ...made, stages: [...made.stages, { when: 'reached', parts: ofIdle }] }
   const waiting = new Set([kubernetesName])
   await live({
     ...{ basics: replica.basics, stages: replica.stages, waiting, readiness: readinessOf(waiting, replica) },
