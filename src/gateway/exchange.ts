@@ -2,6 +2,7 @@
 import type { ClientRequest, IncomingMessage, OutgoingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { answerHeaders, hasBody } from './framing.ts'
+import { Relay } from './relay.ts'
 import type { Destination, Ending, PumpLimits } from './terms.ts'
 
 export interface ExchangeParts {
@@ -24,6 +25,7 @@ export class Exchange {
   readonly #parts: ExchangeParts
   readonly #ending = Promise.withResolvers<Ending>()
   readonly #queued: NodeJS.Timeout
+  #body: Relay | undefined
   #answer: IncomingMessage | undefined
   #information = 0
   #isOver = false
@@ -50,12 +52,13 @@ export class Exchange {
 
   #upload(): void {
     const { incoming, upstream, to } = this.#parts
-    incoming.pipe(upstream, { end: false })
-    incoming.once('end', () => {
+    const onEnd = () => {
       if (this.#isOver) return
       addTrailers(upstream, to.trailers?.('request', incoming.rawTrailers) ?? incoming.rawTrailers)
       upstream.end()
-    })
+    }
+    this.#body = new Relay({ from: incoming, to: upstream, gate: to.gate, onEnd })
+    this.#body.start()
     // An app may answer, or say 100, before the first byte of the body.
     this.#soonSend(upstream)
   }
@@ -65,7 +68,7 @@ export class Exchange {
   }
 
   #relay(answer: IncomingMessage): void {
-    const { outgoing, upstream, limits } = this.#parts
+    const { outgoing, upstream, limits, to } = this.#parts
     if (this.#isOver) return
     if (!this.#writeHead(answer)) {
       this.#fail('refused')
@@ -74,8 +77,7 @@ export class Exchange {
     this.#answer = answer
     upstream.setTimeout(limits.idleMs)
     answer.on('error', () => this.#fail('cut'))
-    answer.once('end', () => this.#answered())
-    answer.pipe(outgoing, { end: false })
+    new Relay({ from: answer, to: outgoing, gate: to.gate, onEnd: () => this.#answered() }).start()
     // A stream of events may have no byte for long.
     this.#soonSend(outgoing)
   }
@@ -164,9 +166,9 @@ export class Exchange {
 
   /** Reads on, so that the client gets to read its answer; its connection may serve another request then. */
   #forgetUpload(): void {
-    const { incoming, upstream, limits } = this.#parts
+    const { incoming, limits } = this.#parts
     if (incoming.complete) return
-    incoming.unpipe(upstream)
+    this.#body?.stop()
     incoming.resume()
     const linger = setTimeout(() => incoming.destroy(), limits.lingerMs)
     incoming.once('close', () => clearTimeout(linger))

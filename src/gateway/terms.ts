@@ -1,6 +1,7 @@
 /** What the pump is given for a request, and what it says in the end. Pure. */
 import type { Socket } from 'node:net'
 import type { HeaderList } from '../base/request-head.ts'
+import type { Gate, Relay } from './relay.ts'
 
 /** Where a request goes, as it was decided. */
 export interface Destination {
@@ -14,6 +15,8 @@ export interface Destination {
   answer?(status: number, headers: HeaderList): HeaderList
   /** The trailers that go along, of the request to the app or of the answer to the client; default: all. */
   trailers?(of: 'request' | 'answer', trailers: HeaderList): HeaderList
+  /** Asked before each byte after the heads. Default: all pass. */
+  readonly gate?: Gate | undefined
   /** Called when both connections left HTTP, before further bytes are carried. */
   opened?(tunnel: Tunnel): void
 }
@@ -25,10 +28,12 @@ export interface Side {
   readonly head: Buffer
 }
 
-/** Bytes go both ways between them, as long as they are piped. When one is closed, the other is too. */
+/** Bytes go both ways between them. When one is closed, the other is too. */
 export interface Tunnel {
   readonly client: Side
   readonly app: Side
+  readonly fromClient: Relay
+  readonly fromApp: Relay
 }
 
 /**

@@ -2,9 +2,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { answerHeaders, headText } from './framing.ts'
+import { Relay } from './relay.ts'
 import type { Destination, Ending, PumpLimits, Tunnel } from './terms.ts'
 
-export interface TunnelParts extends Tunnel {
+export interface TunnelParts extends Pick<Tunnel, 'client' | 'app'> {
   /** The app's 101. */
   readonly answer: IncomingMessage
   readonly to: Destination
@@ -21,10 +22,13 @@ export async function join({ client, app, answer, to, limits }: TunnelParts): Pr
   // It sees the bytes of both ways.
   app.socket.setTimeout(limits.idleMs, () => app.socket.destroy())
   const ended = Promise.all([closing(client.socket, app.socket), closing(app.socket, client.socket)])
-  to.opened?.({ client, app })
   // The end of one way is passed on, and the other way goes on.
-  client.socket.pipe(app.socket)
-  app.socket.pipe(client.socket)
+  const { gate } = to
+  const fromClient = new Relay({ from: client.socket, to: app.socket, gate, onEnd: () => app.socket.end() })
+  const fromApp = new Relay({ from: app.socket, to: client.socket, gate, onEnd: () => client.socket.end() })
+  to.opened?.({ client, app, fromClient, fromApp })
+  fromClient.start()
+  fromApp.start()
   const [clientFailed, appFailed] = await ended
   if (clientFailed) return 'gone'
   return appFailed ? 'cut' : 'done'

@@ -2,9 +2,10 @@
 import { Connection } from '../store/connection.ts'
 import type { Basics } from './basics.ts'
 
-export function connect({ settings, config, clock, log, metrics }: Basics): Connection {
+/** @param withoutEval its user is not allowed to call EVAL, as that of gateways */
+export function connect({ settings, config, clock, log, metrics }: Basics, withoutEval = false): Connection {
   return new Connection({
-    config: config.redis,
+    ...{ config: config.redis, withoutEval },
     login: settings.redisLogin,
     clock,
     log,

@@ -16,6 +16,10 @@ export interface Life {
   readonly listen?: (() => Promise<ApiServer>) | undefined
   /** More of the line that says where it listens. */
   readonly facts?: object
+  /** From the signal to the end of the process. Default: `times.drainSeconds`. */
+  readonly drainMs?: number
+  /** Drains in its own way. Returns whether everything was handed over. */
+  readonly drain?: () => Promise<boolean>
   /** Waits for what it needs, and begins to work. */
   start(signal: AbortSignal): Promise<void>
   /** Called when all answers are sent. */
@@ -46,8 +50,8 @@ export async function live(life: Life): Promise<void> {
     stopping.abort()
     log.info({ signal }, 'draining')
     waiting.add('nothing: this replica is draining')
-    const overdue = setTimeout(() => process.exit(1), config.times.drainSeconds * 1000)
-    await life.onDrained?.(await handedOver(life, server))
+    const overdue = setTimeout(() => process.exit(1), life.drainMs ?? config.times.drainSeconds * 1000)
+    await life.onDrained?.(await (life.drain?.() ?? handedOver(life, server)))
     // Until here probes can still read that this replica is not ready.
     await monitoring.close(monitoringGraceMs)
     await life.onClosing?.()

@@ -9,6 +9,8 @@ import type { Store } from './store.ts'
 export interface OnRedis {
   readonly basics: Pick<Basics, 'clock' | 'log'>
   readonly store: Pick<Store, 'connection' | 'keys'>
+  /** The commands that the user of Redis may not call. Default: those of replicas. */
+  readonly missing?: typeof missingRights
 }
 
 const lookMs = 200
@@ -29,13 +31,17 @@ export async function reachRedis(replica: OnRedis, waiting: Set<string>, signal:
 }
 
 /** Waits until the user of Redis may call all commands: otherwise an operation could stop between its steps. */
-async function mayCall({ store, basics }: OnRedis, waiting: Set<string>, signal: AbortSignal): Promise<void> {
+async function mayCall(
+  { store, basics, missing: lists = missingRights }: OnRedis,
+  waiting: Set<string>,
+  signal: AbortSignal,
+): Promise<void> {
   const { connection, keys } = store
   const { clock, log } = basics
   let lacking: string | undefined
   for (;;) {
     mayStart(connection)
-    const missing = await missingRights(connection, keys).catch(error => {
+    const missing = await lists(connection, keys).catch(error => {
       if (error instanceof RetryLater) return null
       throw error
     })

@@ -28,6 +28,8 @@ export type AuditAction =
   | 'app.change'
   | 'app.delete'
   | 'session.revoke'
+  | 'session.begin'
+  | 'session.end'
 /** `accepted`: it will be done; `refused`: it will not; `succeeded`, `failed`: the final result. */
 export type AuditResult = 'accepted' | 'refused' | 'succeeded' | 'failed'
 

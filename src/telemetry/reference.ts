@@ -2,6 +2,7 @@
 import { Registry } from 'prom-client'
 import { createAppGauges } from './app-gauges.ts'
 import { CullingMetrics } from './culling-metrics.ts'
+import { createGatewayMetrics } from './gateway-metrics.ts'
 import { createGauges, type GaugeSources } from './gauges.ts'
 import { createIdleMetrics } from './idle-metrics.ts'
 import { createMetrics } from './metrics.ts'
@@ -10,7 +11,8 @@ import { createTenantGauges } from './tenant-gauges.ts'
 
 const head = `# Metrics
 
-<!-- Made by \`npm run docs\` of src/telemetry (metrics.ts, gauges.ts, app-gauges.ts, tenant-gauges.ts, notebook-gauges.ts, idle-metrics.ts, culling-metrics.ts): change those. -->
+<!-- Made by \`npm run docs\` of src/telemetry (metrics.ts, gauges.ts, app-gauges.ts, tenant-gauges.ts, notebook-gauges.ts,
+     idle-metrics.ts, culling-metrics.ts, gateway-metrics.ts): change those. -->
 
 Each replica serves these metrics in Prometheus' text format at \`/metrics\` on its monitoring port. Values of labels come from
 short lists, never from users; those of \`notebook_culling_total\` and \`last_notebook_culling_timestamp_seconds\` alone name people's
@@ -35,6 +37,7 @@ export function metricsReference(): string {
   createAppGauges(registry, { apps: () => ({ phases: {}, conditions: {} }), policyActive: () => undefined })
   createIdleMetrics(registry, { kinds: [], census: async () => undefined })
   void new CullingMetrics(registry)
+  createGatewayMetrics(registry, { open: () => ({ request: 0, websocket: 0 }), routes: () => undefined })
   const rows = registry
     .getMetricsAsArray()
     .filter(({ name }) => /^skylab_|notebook_culling_/.test(name))

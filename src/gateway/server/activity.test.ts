@@ -96,3 +96,19 @@ test('Activity tells the rest when it leaves', async () => {
   await activity.leave()
   expect(flushed.map(uses => uses.map(({ id }) => id))).toEqual([['a']])
 })
+
+test('Activity counts an open request as use until it ends', async () => {
+  const { activity, clock, flushed, nextFlush } = start()
+  await activity.join()
+  const atMs = clock.monotonicMs()
+  const end = activity.begin('a')
+  await nextFlush()
+  end()
+  await nextFlush()
+  await nextFlush()
+  expect(flushed).toEqual([
+    [{ kind: 'app', id: 'a', atMs: atMs + 5000 }],
+    [{ kind: 'app', id: 'a', atMs: atMs + 5000 }],
+    [],
+  ])
+})

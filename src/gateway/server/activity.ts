@@ -33,6 +33,8 @@ export interface ActivityOptions {
 export class Activity {
   readonly #options: ActivityOptions
   readonly #apps = new Map<string, Known>()
+  /** Requests that are open, by app. */
+  readonly #open = new Map<string, number>()
   readonly #loop: Loop
 
   constructor(options: ActivityOptions) {
@@ -73,6 +75,17 @@ export class Activity {
   /** What cannot wait, such as a frame of a WebSocket. */
   saw(id: string): void {
     this.#note(this.#knownOf(id), this.#options.clock.monotonicMs())
+  }
+
+  /** An answer that takes long is use as long as it takes. Returns what ends it. */
+  begin(id: string): () => void {
+    this.#open.set(id, (this.#open.get(id) ?? 0) + 1)
+    return () => {
+      const left = this.#open.get(id)! - 1
+      if (left > 0) this.#open.set(id, left)
+      else this.#open.delete(id)
+      this.saw(id)
+    }
   }
 
   /** Tells the rest; this replica is not waited for any more. */
@@ -132,6 +145,7 @@ export class Activity {
   }
 
   #untold(): Use[] {
+    for (const id of this.#open.keys()) this.saw(id)
     const uses: Use[] = []
     for (const [id, known] of this.#apps) {
       if (known.isTold) continue

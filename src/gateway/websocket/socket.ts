@@ -6,6 +6,8 @@ import { closeFrame, FrameReader } from './frames.ts'
 export interface OpenSocketOptions {
   readonly tunnel: Tunnel
   readonly clock: Pick<Clock, 'after'>
+  /** A client that takes nothing of what waits for it is cut after this time. */
+  readonly stallMs: number
   /** Called where the client has sent frames of data. */
   readonly onInput: () => void
 }
@@ -18,25 +20,31 @@ export class OpenSocket {
 
   constructor(options: OpenSocketOptions) {
     this.#options = options
-    const { client, app } = options.tunnel
+    const { client, app, fromClient, fromApp } = options.tunnel
     this.#fromApp.read(app.head)
     this.#heard(client.head)
-    app.socket.on('data', this.#onApp)
-    client.socket.on('data', this.#heard)
+    client.socket.setTimeout(options.stallMs, () => {
+      if (client.socket.writableLength > 0) client.socket.destroy()
+    })
+    fromClient.tap = chunk => {
+      this.#heard(chunk)
+      return chunk
+    }
+    fromApp.tap = chunk => {
+      this.#fromApp.read(chunk)
+      return chunk
+    }
   }
 
   /**
    * Sends nothing more of the client to the app, and closes between two frames of the app.
-   * @param withinMs then it is cut, whatever is on its way
+   * @param withinMs for the rest of a frame, and for the client to answer; then it is cut
    */
   close(code: 1008 | 1012, reason: string, withinMs: number): void {
     if (this.#isClosing) return
     this.#isClosing = true
-    const { client, app } = this.#options.tunnel
-    client.socket.off('data', this.#heard)
-    client.socket.unpipe(app.socket)
-    app.socket.off('data', this.#onApp)
-    app.socket.unpipe(client.socket)
+    const { client, app, fromClient, fromApp } = this.#options.tunnel
+    fromClient.stop()
     const cancel = this.#options.clock.after(withinMs, () => {
       client.socket.destroy()
       app.socket.destroy()
@@ -44,32 +52,26 @@ export class OpenSocket {
     client.socket.once('close', cancel)
     const last = closeFrame(code, reason)
     if (this.#fromApp.isBetween) this.#end(last)
-    else app.socket.on('data', chunk => this.#finishFrame(chunk, last)).resume()
+    else fromApp.tap = chunk => this.#finishFrame(chunk, last)
   }
 
-  /** What was written before this call goes to the client too. Ends the app's way, so that a silent app is left at once. */
   #end(last: Buffer): void {
-    const { client, app } = this.#options.tunnel
-    app.socket.removeAllListeners('data').pause()
+    const { client, fromApp } = this.#options.tunnel
+    fromApp.stop()
     client.socket.end(last)
     // Until the client answers the close: a connection with unread bytes would be reset, and the close lost.
     client.socket.resume()
   }
 
-  #finishFrame(chunk: Buffer, last: Buffer): void {
-    const { client, app } = this.#options.tunnel
+  #finishFrame(chunk: Buffer, last: Buffer): Buffer | undefined {
     const end = this.#fromApp.readToEnd(chunk)
-    const isTaken = client.socket.write(chunk.subarray(0, end))
-    if (end !== undefined) this.#end(last)
-    else if (!isTaken) {
-      app.socket.pause()
-      client.socket.once('drain', () => app.socket.resume())
-    }
+    if (end === undefined) return chunk
+    this.#options.tunnel.client.socket.write(chunk.subarray(0, end))
+    this.#end(last)
+    return undefined
   }
 
-  readonly #onApp = (chunk: Buffer) => this.#fromApp.read(chunk)
-
-  readonly #heard = (chunk: Buffer) => {
+  #heard(chunk: Buffer): void {
     const before = this.#fromClient.dataFrames
     this.#fromClient.read(chunk)
     if (this.#fromClient.dataFrames > before) this.#options.onInput()

@@ -7,12 +7,18 @@ const tickMs = 100
 /** For a frame that is on its way. */
 const frameMs = 5000
 
+export interface SocketsOptions {
+  readonly clock: Clock
+  /** Called for each that is closed because this replica ends. */
+  readonly onDrained?: () => void
+}
+
 export class Sockets {
-  readonly #clock: Clock
+  readonly #options: SocketsOptions
   readonly #open = new Set<OpenSocket>()
 
-  constructor(clock: Clock) {
-    this.#clock = clock
+  constructor(options: SocketsOptions) {
+    this.#options = options
   }
 
   get size(): number {
@@ -30,16 +36,18 @@ export class Sockets {
    * meanwhile are closed too.
    */
   async closeOver(ms: number): Promise<void> {
-    const endMs = this.#clock.monotonicMs() + ms
+    const { clock, onDrained } = this.#options
+    const endMs = clock.monotonicMs() + ms
     while (this.#open.size > 0) {
-      const leftMs = endMs - this.#clock.monotonicMs()
+      const leftMs = endMs - clock.monotonicMs()
       const lots = Math.max(1, Math.floor(leftMs / tickMs))
       const lot = [...this.#open].slice(0, Math.ceil(this.#open.size / lots))
       for (const socket of lot) {
         this.#open.delete(socket)
+        onDrained?.()
         socket.close(1012, 'the gateway restarts', Math.max(tickMs, Math.min(frameMs, leftMs)))
       }
-      await this.#clock.sleep(tickMs)
+      await clock.sleep(tickMs)
     }
   }
 }

@@ -1,0 +1,104 @@
+/** Carries the bytes of one way as they come, at the pace of who takes them, where they may pass. */
+import type { Readable, Writable } from 'node:stream'
+
+/** Lets bytes pass, or makes them wait. */
+export interface Gate {
+  mayPass(): boolean
+  /** Resolves when it is worth to ask again. */
+  look(): Promise<void>
+  /** Nothing will pass any more where it is not. */
+  isOpen(): boolean
+}
+
+export interface RelayParts {
+  readonly from: Readable
+  readonly to: Pick<Writable, 'write' | 'on' | 'once' | 'destroyed' | 'writableNeedDrain'>
+  readonly gate?: Gate | undefined
+  /** Called when all has been passed on. */
+  onEnd(): void
+}
+
+/** Between two looks of a gate that let nothing pass. */
+const againMs = 100
+
+export class Relay {
+  readonly #parts: RelayParts
+  /** Sees what is passed on next. Returns what is to be passed on in its place; undefined: nothing. */
+  tap: ((chunk: Buffer) => Buffer | undefined) | undefined
+  /** What waits for its gate. */
+  #held: Buffer[] | undefined
+  #hasEnded = false
+  #isStopped = false
+
+  constructor(parts: RelayParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    const { from, to } = this.#parts
+    from.on('data', this.#onData)
+    // It may have ended before it left HTTP.
+    if (from.readableEnded) queueMicrotask(this.#onEnd)
+    else from.once('end', this.#onEnd)
+    to.on('drain', () => this.#resume())
+    to.once('close', () => this.stop())
+    from.resume()
+  }
+
+  /** Passes nothing on any more, and reads nothing. */
+  stop(): void {
+    if (this.#isStopped) return
+    this.#isStopped = true
+    const { from } = this.#parts
+    from.off('data', this.#onData)
+    from.off('end', this.#onEnd)
+    from.pause()
+  }
+
+  readonly #onData = (chunk: Buffer) => {
+    const { from, gate } = this.#parts
+    if (this.#held) this.#held.push(chunk)
+    else if (gate?.mayPass() ?? true) this.#pass(chunk)
+    else {
+      this.#held = [chunk]
+      from.pause()
+      void this.#wait(gate!)
+    }
+  }
+
+  readonly #onEnd = () => {
+    this.#hasEnded = true
+    if (!this.#held) this.#parts.onEnd()
+  }
+
+  #pass(chunk: Buffer): void {
+    const { from, to } = this.#parts
+    const passed = this.tap ? this.tap(chunk) : chunk
+    if (passed === undefined || to.destroyed) return
+    if (!to.write(passed)) from.pause()
+  }
+
+  async #wait(gate: Gate): Promise<void> {
+    while (gate.isOpen() && !this.#isStopped) {
+      await gate.look()
+      if (gate.mayPass()) {
+        this.#release()
+        return
+      }
+      await new Promise(resolve => setTimeout(resolve, againMs))
+    }
+  }
+
+  #release(): void {
+    const held = this.#held ?? []
+    this.#held = undefined
+    for (const chunk of held) if (!this.#isStopped) this.#pass(chunk)
+    if (this.#isStopped) return
+    if (this.#hasEnded) this.#parts.onEnd()
+    else if (!this.#parts.to.writableNeedDrain) this.#resume()
+  }
+
+  #resume(): void {
+    if (!this.#held && !this.#isStopped) this.#parts.from.resume()
+  }
+}

@@ -1,0 +1,203 @@
+/** Carries a request that may go to its app: within bounds, told as activity, and cut when the right to it ends. */
+
+import { appPrefix } from '../../apps/names.ts'
+import type { AppRoute } from '../../base/app-route.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { GatewayConfig } from '../../config/gateway.ts'
+import type { Cuts } from '../access/cuts.ts'
+import type { Guard } from '../access/guard.ts'
+import { fromApp, trailersFromApp } from '../policy/from-app.ts'
+import { phasePage, problemPage, problems } from '../policy/pages.ts'
+import type { Site } from '../policy/site.ts'
+import { type AppTarget, pathForApp } from '../policy/target.ts'
+import { toApp, trailersToApp } from '../policy/to-app.ts'
+import type { Destination, Ending } from '../terms.ts'
+import { OpenSocket } from '../websocket/socket.ts'
+import type { Sockets } from '../websocket/sockets.ts'
+import type { Activity } from './activity.ts'
+import { Bound } from './bounds.ts'
+import type { Entry, Judge } from './judge.ts'
+import { Refused, withCookie } from './refused.ts'
+import type { Report } from './report.ts'
+import { plain, type Visit } from './visit.ts'
+
+/** Sends the request to this destination. */
+export type Send = (to: Destination) => Promise<Ending>
+
+export interface CarrierParts {
+  readonly site: Site
+  readonly config: GatewayConfig
+  readonly cuts: Pick<Cuts, 'add'>
+  readonly judge: Pick<Judge, 'startToken'>
+  readonly activity: Pick<Activity, 'use' | 'saw' | 'begin'>
+  readonly sockets: Sockets
+  /** `api.limits.stallTimeoutSeconds`. */
+  readonly stallMs: number
+  readonly clock: Clock
+}
+
+export interface Carriage {
+  readonly visit: Visit
+  readonly target: AppTarget
+  readonly entry: Entry
+  readonly report: Report
+  readonly send: Send
+}
+
+/** For the rest of a frame, once the right to it has ended. */
+const lastFrameMs = 500
+
+export class Carrier {
+  readonly #parts: CarrierParts
+  readonly #requests: Bound
+  readonly #sockets: Bound
+  readonly #socketsOfUsers: Bound
+
+  constructor(parts: CarrierParts) {
+    this.#parts = parts
+    const { requestsPerApp, socketsPerApp, socketsPerUser } = parts.config.limits
+    this.#requests = new Bound(requestsPerApp)
+    this.#sockets = new Bound(socketsPerApp)
+    this.#socketsOfUsers = new Bound(socketsPerUser)
+  }
+
+  /** Open now. */
+  get open(): Readonly<Record<'request' | 'websocket', number>> {
+    return { request: this.#requests.total, websocket: this.#sockets.total }
+  }
+
+  /** @throws {Refused} where it is not carried after all */
+  async carry(carriage: Carriage): Promise<Ending> {
+    const { visit, entry } = carriage
+    const address = addressOf(entry.route) ?? (await this.#refusePhase(carriage))
+    const stay = new Stay(visit, this.#parts)
+    // Before anything is awaited: a right that ends from now on ends this too.
+    const guard = this.#parts.cuts.add(openingOf(entry, () => stay.cut()))
+    const giveBack: (() => void)[] = [() => guard.remove()]
+    try {
+      giveBack.push(...this.#takePlaces(visit, entry))
+      giveBack.push(await this.#tellUse(carriage))
+      if (stay.isCut) throw new Refused('login', plain(401, 'log in first'))
+      const ending = await carriage.send(this.#destination(carriage, address, stay, guard))
+      const problem = problemOf(ending)
+      if (problem) {
+        const page = withCookie(problemPage(problem), entry.cookie)
+        carriage.report.answered(page.status)
+        visit.answer(page)
+      }
+      return ending
+    } finally {
+      for (const each of giveBack) each()
+    }
+  }
+
+  async #refusePhase({ visit, entry: { route, cookie } }: Carriage): Promise<never> {
+    const token = route.phase === 'Stopped' ? await this.#parts.judge.startToken(visit, route) : undefined
+    throw new Refused('phase', withCookie(phasePage(route, token), cookie))
+  }
+
+  #takePlaces({ kind }: Visit, { route, user }: Entry): (() => void)[] {
+    const busy = () => new Refused('busy', problemPage(problems.busy))
+    if (kind === 'request') {
+      const place = this.#requests.take(route.id)
+      if (!place) throw busy()
+      return [place]
+    }
+    const place = this.#sockets.take(route.id)
+    if (!place) throw busy()
+    if (user === undefined) return [place]
+    const placeOfUser = this.#socketsOfUsers.take(user)
+    if (placeOfUser) return [place, placeOfUser]
+    place()
+    throw busy()
+  }
+
+  /** @returns what ends the use */
+  async #tellUse({ visit, target, entry }: Carriage): Promise<() => void> {
+    const { activity } = this.#parts
+    if (!this.#isUse(target, entry)) return () => {}
+    if (!(await activity.use(target.id))) {
+      const route: AppRoute = { ...entry.route, phase: 'Stopping', message: 'Nobody has used it for some time.' }
+      throw new Refused('stopping', withCookie(phasePage(route), entry.cookie))
+    }
+    // An open WebSocket is no use by itself: only what its client sends is.
+    return visit.kind === 'request' ? activity.begin(target.id) : () => {}
+  }
+
+  #isUse({ id, path }: AppTarget, { user }: Entry): boolean {
+    const { anonymous, ignorePaths } = this.#parts.config.activity
+    const rest = path.slice(appPrefix(id).length)
+    return (user !== undefined || anonymous) && !ignorePaths.some(ignored => rest.startsWith(ignored))
+  }
+
+  #destination(carriage: Carriage, { ip, port }: { ip: string; port: number }, stay: Stay, gate: Guard): Destination {
+    const { visit, target, entry, report } = carriage
+    const { site, activity } = this.#parts
+    const { route, user, cookie, isForeignAuthorization } = entry
+    const facts = { site, address: visit.from.address, user, isForeignAuthorization }
+    return {
+      ...{ host: ip, port, path: pathForApp(target, route), gate },
+      headers: toApp(visit.incoming.rawHeaders, route, facts),
+      answer: (status, headers) => {
+        const isFinal = status >= 200 || status === 101
+        if (isFinal) report.answered(status)
+        const list = fromApp(headers, route, site)
+        return isFinal && cookie !== undefined ? [...list, 'Set-Cookie', cookie] : list
+      },
+      trailers: (of, list) => (of === 'request' ? trailersToApp(list) : trailersFromApp(list)),
+      opened: tunnel => {
+        const isUse = this.#isUse(target, entry)
+        const onInput = () => {
+          if (isUse) activity.saw(route.id)
+        }
+        stay.opened(new OpenSocket({ tunnel, clock: this.#parts.clock, stallMs: this.#parts.stallMs, onInput }))
+      },
+    }
+  }
+}
+
+/** A request at an app, or an open WebSocket of one. */
+class Stay {
+  isCut = false
+  readonly #visit: Visit
+  readonly #parts: Pick<CarrierParts, 'sockets'>
+  #socket: OpenSocket | undefined
+
+  constructor(visit: Visit, parts: Pick<CarrierParts, 'sockets'>) {
+    this.#visit = visit
+    this.#parts = parts
+  }
+
+  opened(socket: OpenSocket): void {
+    this.#socket = socket
+    const remove = this.#parts.sockets.add(socket)
+    this.#visit.incoming.socket.once('close', remove)
+    // It was on its way to the app when its right ended.
+    if (this.isCut) this.#end()
+  }
+
+  cut(): void {
+    if (this.isCut) return
+    this.isCut = true
+    this.#end()
+  }
+
+  #end(): void {
+    if (this.#socket) this.#socket.close(1008, 'the login has ended', lastFrameMs)
+    else this.#visit.cut()
+  }
+}
+
+const openingOf = ({ admission: { route, admitted, person } }: Entry, cut: () => void) => ({
+  ...{ appId: route.id, appUid: route.uid, admitted, person, cut },
+})
+
+/** Undefined where the app does not run. */
+function addressOf({ phase, address }: AppRoute): AppRoute['address'] {
+  return phase === 'Ready' || phase === 'Updating' ? address : undefined
+}
+
+function problemOf(ending: Ending) {
+  if (ending === 'refused' || ending === 'silent' || ending === 'unframed') return problems[ending]
+  return undefined
+}

@@ -1,0 +1,44 @@
+/** Joins a gateway's access to Redis, and what judges by it. */
+import { type AccessReport, createAccess } from '../../gateway/access/parts.ts'
+import type { IdentityProvider } from '../../identity/provider.ts'
+import { AppsBell } from '../../store/apps/rings.ts'
+import { Keys } from '../../store/keys.ts'
+import type { GatewayMetrics } from '../../telemetry/gateway-metrics.ts'
+import type { Basics } from '../basics.ts'
+import { connect } from '../connect.ts'
+import type { Part } from '../part.ts'
+
+export function joinAccess(basics: Basics, identity: Pick<IdentityProvider, 'identify'>, metrics: GatewayMetrics) {
+  const { config, clock, log } = basics
+  const { loginHours, sessionMinutes } = config.gateway
+  const connection = connect(basics, true)
+  const keys = new Keys(config.redis.keyPrefix)
+  const bell = new AppsBell(connection, keys, clock, err => log.error({ err }, 'a listener of the bell failed'))
+  const parts = createAccess({
+    ...{ connection, keys, bell, clock, log, identity, names: config.tenants.rest ?? {} },
+    ...{ loginMs: loginHours * 3_600_000, sessionMs: sessionMinutes * 60_000, report: reportTo(metrics) },
+  })
+  const { routes, members } = parts
+  const part: Part = {
+    start: () => {
+      void bell.listen()
+      parts.start()
+    },
+    close: async () => {
+      await parts.stop()
+      bell.close()
+    },
+  }
+  return { ...parts, connection, keys, part, isReady: () => routes.isWhole && members.isWhole }
+}
+
+function reportTo({ cuts, logins, sessionsAsked, brokenEntries }: GatewayMetrics): AccessReport {
+  return {
+    // Refusals are counted with the answer.
+    verdict: () => {},
+    cut: reason => cuts.inc({ reason }),
+    login: result => logins.inc({ result }),
+    asked: sessions => sessionsAsked.inc(sessions),
+    broken: (table, entries) => brokenEntries.set({ table }, entries),
+  }
+}
