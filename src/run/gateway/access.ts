@@ -1,5 +1,6 @@
 /** Joins a gateway's access to Redis, and what judges by it. */
 import { type AccessReport, createAccess } from '../../gateway/access/parts.ts'
+import type { MemberTable, RouteTable } from '../../gateway/access/tables.ts'
 import type { IdentityProvider } from '../../identity/provider.ts'
 import { AppsBell } from '../../store/apps/rings.ts'
 import { Keys } from '../../store/keys.ts'
@@ -19,6 +20,8 @@ export function joinAccess(basics: Basics, identity: Pick<IdentityProvider, 'ide
     ...{ loginMs: loginHours * 3_600_000, sessionMs: sessionMinutes * 60_000, report: reportTo(metrics) },
   })
   const { routes, members } = parts
+  tellChanges(log, 'routes', routes)
+  tellChanges(log, 'members', members)
   const part: Part = {
     start: () => {
       void bell.listen()
@@ -30,6 +33,19 @@ export function joinAccess(basics: Basics, identity: Pick<IdentityProvider, 'ide
     },
   }
   return { ...parts, connection, keys, part, isReady: () => routes.isWhole && members.isWhole }
+}
+
+const mostTold = 20
+
+/** For whoever looks when a gateway has learned of something. */
+function tellChanges(log: Basics['log'], what: string, table: RouteTable | MemberTable): void {
+  table.onChange(names => {
+    const told = [...names].slice(0, mostTold).map(name => {
+      const entry = table.get(name)
+      return typeof entry === 'object' ? `${name}@${entry.generation}` : `${name} is gone`
+    })
+    log.debug({ [what]: told, count: names.size }, 'a table has changed')
+  })
 }
 
 function reportTo({ cuts, logins, sessionsAsked, brokenEntries }: GatewayMetrics): AccessReport {

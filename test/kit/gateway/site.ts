@@ -7,6 +7,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { Redis as Client } from 'ioredis'
 import { stringify } from 'yaml'
+import { waitUntil } from '../../../dev/process/api-client.ts'
 import type { Redis } from '../../../dev/redis/redis.ts'
 import type { ConfigInput } from '../../../dev/stack/config.ts'
 import { Replica } from '../../../dev/stack/replicas.ts'
@@ -20,7 +21,7 @@ import { RouteStore } from '../../../src/store/apps/routes.ts'
 import { Connection } from '../../../src/store/connection.ts'
 import { Keys } from '../../../src/store/keys.ts'
 import { gatewayAclLine } from '../../../src/store/rights.ts'
-import { route as exampleRoute } from '../apps/routes.ts'
+import { members as exampleMembers, route as exampleRoute } from '../apps/routes.ts'
 import { programWithout } from '../program/controlled.ts'
 import { controlVariable } from '../program/controls.ts'
 import { startTestRedis } from '../store/redis.ts'
@@ -114,6 +115,21 @@ export class GatewaySite {
     this.#generation += 1
     const own = { id, uid: `uid-of-${id}`, displayName: id, generation: this.#generation, host: `app-${id}.hub:80` }
     await this.routes.put(exampleRoute({ ...own, ...change }))
+    await this.#learned(`"${id}@${change.generation ?? this.#generation}"`)
+  }
+
+  /** Who is in a group, by an LNamespace. Resolves when all gateways know. */
+  async group(name: string, users: readonly string[]): Promise<void> {
+    this.#generation += 1
+    await this.members.put(name, exampleMembers(users, { generation: this.#generation }))
+    await this.#learned(`"${name}@${this.#generation}"`)
+  }
+
+  async #learned(words: string): Promise<void> {
+    for (const index of this.gateways.keys()) {
+      const hasLearned = async () => (await this.log(index)).includes(words)
+      await waitUntil(hasLearned, { what: `${words} at gateway ${index + 1}`, limitMs: 20_000 })
+    }
   }
 
   /** A raw connection to a gateway. */
