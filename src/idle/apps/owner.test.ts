@@ -103,9 +103,9 @@ describe('AppOwner.stop', () => {
   })
 
   it('lets an edit since then win, and gives the place of the fuse back', async () => {
-    const { known, stopped, withdrawn } = world({ patch: fails(409) })
+    const { known, stopped, told, withdrawn } = world({ patch: fails(409) })
     expect(await (await known()).stop(request, signal)).toBe('changed')
-    expect([stopped, withdrawn]).toEqual([[], [id]])
+    expect([stopped, told, withdrawn]).toEqual([[], [], [id]])
   })
 
   it('takes the conflict for its own change when the same app is stopped', async () => {

@@ -34,6 +34,7 @@ export function appOwnerWorld({ answer = 'requested', patch, stampPolicy = 'alwa
   const apps = new Map([[id, seenApp()]])
   const calls: unknown[] = []
   const stopped: unknown[] = []
+  const told: string[] = []
   const withdrawn: string[] = []
   const read = { activity: undefined, floorMs: 0, nowMs: 1, touches: 0, trafficIsUntold: false }
   const owner = new AppOwner({
@@ -47,6 +48,7 @@ export function appOwnerWorld({ answer = 'requested', patch, stampPolicy = 'alwa
     store: {
       read: async () => read,
       requestStop: async () => answer,
+      tellStop: async ({ id: of }) => void told.push(of),
       withdrawStop: async ({ id: of }) => void withdrawn.push(of),
     },
     kube: {
@@ -61,5 +63,5 @@ export function appOwnerWorld({ answer = 'requested', patch, stampPolicy = 'alwa
   })
   const show = (more: Partial<SeenApp>) => apps.set(id, seenApp(more))
   const known = async () => (await owner.read(owner.facts(id)!))!
-  return { apps, owner, calls, stopped, withdrawn, show, known, written }
+  return { apps, owner, calls, stopped, told, withdrawn, show, known, written }
 }
