@@ -82,12 +82,12 @@ describe('AppOwner.stop', () => {
   const patch = { spec: { stop: true }, metadata: { annotations: removed } }
 
   it('writes spec.stop by UID and by the version from before the look', async () => {
-    const { known, show, calls, stopped, written } = world()
+    const { known, show, calls, stopped, told, written } = world()
     const before = await known()
     show({ resourceVersion: '2' })
     expect(await before.stop(request, signal)).toBe('requested')
     expect(calls).toEqual(['idle.requested app:mlflow', ['PhApplication hub/mlflow', 'app', '1', patch]])
-    expect(stopped).toEqual([['app', written]])
+    expect([stopped, told]).toEqual([[['app', written]], [id]])
   })
 
   it('writes spec.stop alone when annotations are off', async () => {
