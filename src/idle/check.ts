@@ -43,6 +43,11 @@ export type CheckResult = Look['kind'] | 'absent' | 'operating' | 'blind' | 'lat
  * known at the end of the look, however long that took. Age needs no look.
  */
 const freshLookMs = 2000
+/**
+ * Monotonic, since the taking was asked for: a look that begins later is left out. A replica that slept takes what its watches got
+ * before for new, and may ask what another one asks by now. With the time of a probe this is the time of a taker.
+ */
+const beginMs = 10_000
 /** After a stop that something prevented, it is looked at again. */
 const againMs = 5000
 /** The longest pause between checks of what does not answer. */
@@ -69,8 +74,11 @@ export class Check {
     this.#options = options
   }
 
-  /** @throws {RetryLater} {KubeError} {Fenced}: the workload is taken by somebody after 20 s */
-  async run(owner: WorkloadOwner, taken: Taken, signal: AbortSignal): Promise<CheckResult> {
+  /**
+   * @param askedMs monotonic: the taking was asked for
+   * @throws {RetryLater} {KubeError} {Fenced}: the workload is taken by somebody after 20 s
+   */
+  async run(owner: WorkloadOwner, taken: Taken, askedMs: number, signal: AbortSignal): Promise<CheckResult> {
     const { failpoint, clock } = this.#options
     const name = `${owner.kind}:${taken.id}`
     await failpoint('idle.taken', name)
@@ -81,9 +89,10 @@ export class Check {
     const { idle } = this.#options
     const rule = ruleOf(idle.rules, owner.kind, known.traits)
     const beganMs = clock.monotonicMs()
-    const timeoutMs = msOf(idle.probeTimeoutSeconds)
-    const look = await lookAt({ ...this.#options, timeoutMs }, owner, facts, known, rule, signal)
-    if (!look) return 'blind'
+    const isInTime = () => clock.monotonicMs() - askedMs < beginMs
+    const options = { ...this.#options, timeoutMs: msOf(idle.probeTimeoutSeconds), isInTime }
+    const look = await lookAt(options, owner, facts, known, rule, signal)
+    if (!look) return isInTime() ? 'blind' : 'late'
     const trueMs = look.kind === 'seen' ? beganMs : clock.monotonicMs()
     await failpoint('idle.looked', name)
     // Redis read its clock before its answer came: this is never later than its clock is now.

@@ -98,6 +98,25 @@ describe('IdleEngine', () => {
     expect(world.stamped).toHaveLength(world.ended.length)
   })
 
+  it.each([
+    [9_000, 1, 0],
+    [10_000, 0, 1],
+  ])('asks, when it wakes %i ms after the taking, so often: %i, and is late: %i', async (sleptMs, asked, late) => {
+    const world = new IdleWorld()
+    world.add('slept', busy)
+    let isAwake = false
+    world.failpoints.set('idle.taken', () => {
+      if (!isAwake) world.clock.advance(sleptMs)
+      isAwake = true
+    })
+    const metrics = createIdleMetrics(new Registry(), { kinds: [], census: async () => undefined })
+    start(world, {}, metrics)
+    await world.pass(200)
+    expect(world.asked).toHaveLength(asked)
+    const { values } = await metrics.checks.get()
+    expect(values.find(({ labels }) => labels.result === 'late')?.value ?? 0).toBe(late)
+  })
+
   it('goes on when Redis was away', async () => {
     const world = new IdleWorld()
     world.add('idle', idle)

@@ -50,7 +50,7 @@ export class IdleEngine {
       new Lane({
         ...{ name, places, owners, store: due, clocks, clock, log },
         farthestMs: farthestMs(idle),
-        check: (owner, taken, signal) => check.run(owner, taken, signal),
+        check: (owner, taken, askedMs, signal) => check.run(owner, taken, askedMs, signal),
         onChecked: (owner, taken, result, seconds) => this.#onChecked(owner.kind, name, taken.lateMs, result, seconds),
       })
     this.#lanes = [lane('fast', idle.room), lane('slow', idle.slowRoom)]

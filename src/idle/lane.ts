@@ -21,7 +21,8 @@ export interface LaneOptions {
   /** Nothing is ever due later than in this time. */
   readonly farthestMs: number
   readonly clocks: Pick<Clocks, 'around'>
-  readonly check: (owner: WorkloadOwner, taken: Taken, signal: AbortSignal) => Promise<CheckResult>
+  /** `askedMs`: monotonic, before the taking. */
+  readonly check: (owner: WorkloadOwner, taken: Taken, askedMs: number, signal: AbortSignal) => Promise<CheckResult>
   readonly clock: Clock
   readonly log: Log
   /** After each check; `failed`: it ended with an error, such as a Redis without an answer. */
@@ -73,38 +74,39 @@ export class Lane {
   }
 
   async #round(signal: AbortSignal): Promise<Rest> {
-    const { name, owners, store, farthestMs, clocks } = this.#options
+    const { name, owners, store, farthestMs, clocks, clock } = this.#options
     let nextMs = longestMs
     this.#more = false
     for (const owner of owners) {
       const { free } = this.#slots
       if (free === 0) this.#more = true
       if (free === 0 || !isFresh(owner)) continue
+      const askedMs = clock.monotonicMs()
       const { taken, nextInMs = longestMs } = await clocks.around(() =>
         store.take(owner.kind, name, { limit: free, farthestMs }),
       )
-      for (const each of taken) this.#begin(owner, each, signal)
+      for (const each of taken) this.#begin(owner, each, askedMs, signal)
       if (taken.length === free) this.#more = true
       else nextMs = Math.min(nextMs, Math.max(0, nextInMs))
     }
     return { ms: nextMs, deafMs: jittered(pauseMs, 0.5) }
   }
 
-  #begin(owner: WorkloadOwner, taken: Taken, signal: AbortSignal): void {
+  #begin(owner: WorkloadOwner, taken: Taken, askedMs: number, signal: AbortSignal): void {
     this.#slots.tryEnter()
-    const running = this.#run(owner, taken, signal).finally(() => {
+    const running = this.#run(owner, taken, askedMs, signal).finally(() => {
       this.#running.delete(running)
       this.#slots.leave()
     })
     this.#running.add(running)
   }
 
-  async #run(owner: WorkloadOwner, taken: Taken, signal: AbortSignal): Promise<void> {
+  async #run(owner: WorkloadOwner, taken: Taken, askedMs: number, signal: AbortSignal): Promise<void> {
     const { check, clock, log, onChecked } = this.#options
     const beganMs = clock.monotonicMs()
     const seconds = () => (clock.monotonicMs() - beganMs) / 1000
     try {
-      onChecked(owner, taken, await check(owner, taken, signal), seconds())
+      onChecked(owner, taken, await check(owner, taken, askedMs, signal), seconds())
     } catch (error) {
       if (signal.aborted) return
       onChecked(owner, taken, 'failed', seconds())

@@ -13,6 +13,8 @@ export const freshMs = 10_000
 export interface LookOptions {
   readonly clock: Clock
   readonly timeoutMs: number
+  /** Whether the workload is still this replica's. */
+  readonly isInTime: () => boolean
   /** Asks a workload. Only tests have another one. */
   readonly probe?: typeof probe | undefined
 }
@@ -25,7 +27,7 @@ const notAsked: Look = { kind: 'seen', busy: false, ageMs: undefined, source: un
 export const isFresh = (owner: Pick<WorkloadOwner, 'silenceMs'>): boolean => owner.silenceMs() < freshMs
 
 /**
- * @returns undefined if it may not be asked now, since nothing recent is known of its pod
+ * @returns undefined if it may not be asked now: nothing recent is known of its pod, or another replica may ask it by now
  * @throws {RetryLater} {KubeError} when its credential cannot be read, and the reason of the signal
  */
 export async function lookAt(
@@ -41,7 +43,7 @@ export async function lookAt(
   if (!facts.mayBeAsked) return { kind: 'unreachable', words: 'its pod is not ready' }
   const target = await known.target(signal, rule.address)
   // The last moment before the credential leaves.
-  if (!isFresh(owner) || owner.facts(facts.id)?.podUid !== facts.podUid) return undefined
+  if (!options.isInTime() || !isFresh(owner) || owner.facts(facts.id)?.podUid !== facts.podUid) return undefined
   return (options.probe ?? probe)(options.clock, target, { ...questions, timeoutMs: options.timeoutMs, signal })
 }
 
