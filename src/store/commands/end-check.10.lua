@@ -55,6 +55,10 @@ redis.call('HSET', activity, 'pod', pod_uid, 'last', past(last), 'source', sourc
   'since', past(new.since), 'checked', past(new.checked), 'keep', whole(keep), 'fails', new.fails,
   'unreachable', past(new.unreachable), 'told', past(new.told), 'readings', new.readings,
   'state', new.state, 'rule', new.rule, 'eligible', new.eligible, 'token', score)
+-- A touch that is ahead, since the clock went back, would count as one of now at each check.
+if tonumber(known.touched or 0) > now then
+  redis.call('HSET', activity, 'touched', whole(now))
+end
 
 local set, other = due, slow
 if lane == 'slow' then

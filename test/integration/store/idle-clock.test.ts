@@ -75,6 +75,18 @@ test('after a step back nothing known is ahead of the clock, and the floor is no
   for (const ms of [after!.lastMs, after!.warnedMs, after!.sinceMs, floorMs]) expect(ms).toBeLessThanOrEqual(nowMs)
 })
 
+test('a touch before a step back keeps nobody for longer than since the first check after it', async () => {
+  await usedLab()
+  await idle.touches.touch('lab', { id: 'ada', ageMs: 0 }, 'push')
+  await step(-hourMs)
+  const before = await idle.activity.read('lab', 'ada', podUid)
+  await idle.check('lab', 'ada', { activity: before.activity! })
+  await idle.pass('lab', 'ada', 30 * minuteMs)
+  const { activity: after, nowMs } = await idle.activity.read('lab', 'ada', podUid)
+  expect(nowMs - after!.lastMs).toBeGreaterThanOrEqual(30 * minuteMs)
+  expect(nowMs - after!.lastMs).toBeLessThan(31 * minuteMs)
+})
+
 test('a touch after a step back is noticed by a request to stop', async () => {
   await usedLab()
   await idle.pass('lab', 'ada', 2 * hourMs)
