@@ -1,6 +1,7 @@
 /** Checks between keys of the configuration. */
 import type { GafaelfawrConfig } from '../config/identity.ts'
 import type { Config } from '../config/schema.ts'
+import { appProblems, appWarnings, servesApps, servesAppsRest } from './app-checks.ts'
 import { gatewayProblems, gatewayWarnings, servesGateway } from './gateway-checks.ts'
 import { idleProblems, idleWarnings, ownedKinds } from './idle-checks.ts'
 import { labProblems } from './lab-checks.ts'
@@ -22,11 +23,14 @@ export function crossProblems(config: Config): string[] {
   ]
   // Administrators have no routes there, so their ingress is none of its business.
   const ofRest = () => [...identityProblems(config, [userProofs]), ...tlsProblems(config)]
+  const ofAllRest = () => [...identityProblems(config), ...tlsProblems(config)]
   return [
     ...(servesLabs(config) ? ofLabs() : []),
     ...(servesTenants(config) ? tenantProblems(config) : []),
     ...(servesTenantsRest(config) ? ofRest() : []),
-    ...(servesNotebooksRest(config) ? [...identityProblems(config), ...tlsProblems(config)] : []),
+    ...(servesApps(config) ? appProblems(config) : []),
+    ...(servesAppsRest(config) ? ofAllRest() : []),
+    ...(servesNotebooksRest(config) ? ofAllRest() : []),
     ...(servesGateway(config) ? [...staticProblems(config), ...gatewayProblems(config), ...tlsProblems(config)] : []),
     ...(ownedKinds(config.run).length > 0 ? idleProblems(config) : []),
     ...timeProblems(config),
@@ -56,6 +60,7 @@ export function configWarnings(config: Config): string[] {
   if (servesTenants(config)) {
     return [...tenantWarnings(config), ...(servesTenantsRest(config) ? ofRest() : []), ...ofIdle]
   }
+  if (servesApps(config)) return [...appWarnings(config), ...(servesAppsRest(config) ? ofRest() : []), ...ofIdle]
   if (servesGateway(config)) return [...gatewayWarnings(config), ...ofIdle]
   if (servesNotebooksRest(config)) return [...ofRest(), ...ofIdle]
   if (!servesLabs(config)) return ofIdle

@@ -11,6 +11,7 @@ import { parseYaml } from '../config/yaml.ts'
 import { type IngressSecrets, isIngressSecret } from '../identity/ingress.ts'
 import { parseTokens, type TokenRecord } from '../identity/tokens.ts'
 import { type Pair, readPair, type TlsFiles, UnusableFile } from '../tls/files.ts'
+import { servesAppsRest } from './app-checks.ts'
 import { configWarnings, crossProblems, servesLabs, servesNotebooksRest, servesTenantsRest } from './checks.ts'
 import { withCulling } from './culling.ts'
 import { servesGateway } from './gateway-checks.ts'
@@ -76,7 +77,11 @@ export async function loadSettings(
   // The others' secrets are not there.
   const ofLabs = servesLabs(config) ? await readLabFiles(config, env, reader, problems) : withoutLabs
   const answers =
-    servesLabs(config) || servesTenantsRest(config) || servesNotebooksRest(config) || servesGateway(config)
+    servesLabs(config) ||
+    servesTenantsRest(config) ||
+    servesNotebooksRest(config) ||
+    servesAppsRest(config) ||
+    servesGateway(config)
   const gatewayKeys = servesGateway(config)
     ? await readKeys('gateway.keyFiles', config.gateway.keyFiles, reader, problems)
     : []

@@ -7,7 +7,7 @@ type Quantities = PlatformConfig['quota']
 
 /** @returns one line for each setting by which every namespace of a tenant would be refused */
 export function tenantProblems({ tenants: { platform } }: Config): string[] {
-  return [...quotaProblems(platform.quota), ...limitProblems(platform.limits)]
+  return [...quotaProblems('tenants.platform.quota', platform.quota), ...limitProblems(platform.limits)]
 }
 
 /** @returns warnings: permitted settings that an operator should know about */
@@ -45,9 +45,10 @@ const ofContainers = new Set(['cpu', 'memory', 'ephemeral-storage'])
 const isNumberOfObjects = (name: string) =>
   name.startsWith('count/') || (/^[a-z.]+$/.test(name) && !/cpu|memory|storage/.test(name))
 
-function quotaProblems(quota: Quantities): string[] {
+/** @param block the key of the quota */
+export function quotaProblems(block: string, quota: Quantities): string[] {
   return Object.entries(quota).flatMap(([name, value]) => {
-    const key = `tenants.platform.quota.${name}`
+    const key = `${block}.${name}`
     if (!isKnown(name, counted)) return [`${key}: no ResourceQuota counts this`]
     const isWhole = !isNumberOfObjects(name) || Number.isInteger(parseQuantity(value))
     return isWhole ? [] : [`${key}: not a whole number`]
