@@ -6,12 +6,12 @@ import { isParent } from '../reconcile/facts.ts'
 import { canonical } from '../reconcile/merge.ts'
 import type { Effect, Fact, Hold, Kind, Poke, Source, Verdict } from '../reconcile/types.ts'
 import { planOf } from './plan.ts'
-import { reportApp } from './report.ts'
+import { nobodysFromMs, reportApp } from './report.ts'
 import { annotationsOf, generationOf, isStopped } from './spec.ts'
 import { appState, isOrphaning, routeOf, standingOf } from './state.ts'
 import { type AppWatch, appOfPod, appWatches, type PodFact, type ShownFact } from './watches.ts'
 import { appAnnotations, appParent } from './words.ts'
-import type { AppWorld } from './world.ts'
+import { type AppWorld, groupsAround } from './world.ts'
 
 /** Writes routes. Any replica may do so at any time: the store refuses what is older. */
 export interface RouteWriter {
@@ -53,6 +53,8 @@ function desiredApp(key: string, world: AppWorld, nowMs: number, routes: RouteWr
   const base = { do: 'hold', parent: app, effects, ...(dueMs !== undefined && { dueMs }) } as const
   const standing = standingOf(app, world)
   const nothing: Hold = { ...base, objects: [], standing: [] }
+  // Its namespace serves no group here: what stands there may be another installation's.
+  if (groupsAround(app, world).length === 0) return { ...nothing, dueMs: nobodysFromMs(app) }
   // A deletion may ask that all stays. Otherwise nothing runs while a finalizer holds it up.
   if (app.deleting) return isOrphaning(app) ? nothing : { ...nothing, standing }
   // A mistake in the configuration ends no app that runs. What is to stop ends nevertheless.
