@@ -103,7 +103,7 @@ describe('IdleEngine', () => {
     [10_000, 0, 1],
   ])('asks, when it wakes %i ms after the taking, so often: %i, and is late: %i', async (sleptMs, asked, late) => {
     const world = new IdleWorld()
-    world.add('slept', busy)
+    world.add('slept', () => busy)
     let isAwake = false
     world.failpoints.set('idle.taken', () => {
       if (!isAwake) world.clock.advance(sleptMs)
