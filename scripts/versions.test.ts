@@ -41,8 +41,8 @@ test('CHANGELOG.md begins with the version of package.json, after the unreleased
   expect(first?.[1]).toBe(version)
 })
 
-/** Roles of everybody and of tenants have such names too. */
-const image = /"skylab:(?!authenticated"|tenants:)[^"]+"/g
+/** Roles of everybody, of tenants and of apps have such names too. */
+const image = /"skylab:(?!authenticated"|(tenants|apps):)[^"]+"/g
 
 test('no manifest names another version of the image', () => {
   const files = globSync('k8s/**/*.yaml', { cwd: root })
