@@ -35,6 +35,7 @@ const runs: readonly Run[] = [
   { name: 'spawn', full: '--labs 100 --singles 5 --steady', small: '--labs 20 --warm-up 20 --pairs 1' },
   { name: 'spawn', full: '--labs 300 --singles 0', small: '--labs 30 --warm-up 20 --pairs 1 --singles 0' },
   { name: 'hub', full: '--pairs 5', small: '--users 10 --pairs 1' },
+  { name: 'gateway', full: '', small: '--seconds 1 --rounds 1 --sockets 200 --megabytes 64' },
   { name: 'churn', full: '', small: '--users 10 --minutes 0.5 --rest 10' },
   { name: 'storm', full: '', small: '--labs 100 --warm-up 20 --per-second 50' },
   // Two processors make hardly more labs than the usual cap admits: half of it shows the cap's effect.

@@ -3,6 +3,7 @@ import type { Progress } from '../dev/process/progress.ts'
 import { churnBench } from './churn/churn.ts'
 import { cullerBench } from './culler/culler.ts'
 import { flameBench } from './flame/flame.ts'
+import { gatewayBench } from './gateway/gateway.ts'
 import { heirsBench } from './heirs/heirs.ts'
 import { hubBench } from './hub/hub.ts'
 import { idleBench } from './idle/idle.ts'
@@ -30,6 +31,7 @@ export const benches = {
   readers: readersBench,
   images: imagesBench,
   hub: hubBench,
+  gateway: gatewayBench,
   worst: worstBench,
   tenants: tenantsBench,
   'tenants-authorization': tenantsAuthorizationBench,

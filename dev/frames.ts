@@ -4,11 +4,13 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { FramesApp } from '../test/kit/gateway/frames/carry.ts'
 import { compare, type Maker } from '../test/kit/gateway/frames/compare.ts'
-import { directWay, pumpWay } from '../test/kit/gateway/frames/ways.ts'
+import { directWay, gatewayWay } from '../test/kit/gateway/frames/ways.ts'
 import { FramesByWebsockets } from '../test/kit/gateway/frames/websockets.ts'
 import { framesByWs } from '../test/kit/gateway/frames/ws.ts'
+import { appId, startGateway } from '../test/kit/gateway/process.ts'
 import { runCommand, UsageError } from './process/program.ts'
 import { createProgress } from './process/progress.ts'
+import { openRun } from './run/run.ts'
 import { pythonEnvironment } from './setup/python.ts'
 import { setup } from './setup/setup.ts'
 
@@ -50,14 +52,19 @@ function parse(args: readonly string[]): Options {
 
 async function frames({ sequences, seed, from }: Options, signal: AbortSignal): Promise<number> {
   const progress = createProgress()
-  await setup(['python'], progress, signal)
+  await setup(['python', 'redis'], progress, signal)
   const environment = await pythonEnvironment({ name: 'websockets', requirements, progress, signal })
   const websockets = new FramesByWebsockets(join(environment, 'bin', 'python'))
   const app = await FramesApp.start()
-  const gateway = await pumpWay(app.port)
   const maker: Maker = (side, isClient) =>
     side.library === 'ws' ? framesByWs(side, isClient) : websockets.frames(side, isClient)
+  const run = await openRun(progress)
   try {
+    const limits = { socketsPerUser: 1000 }
+    const opened = await progress.part('a gateway', () =>
+      startGateway({ stateDir: run.stateDir, port: app.port, config: { limits } }),
+    )
+    const gateway = gatewayWay(opened.replica.port, `/console/apps/${appId}`, opened.lines)
     const common = { seed, app, gateway, direct: directWay(app.port), maker, atOnce, signal } as const
     const begunMs = performance.now()
     const outcome = await progress.part(`${sequences} sequences`, () =>
@@ -68,8 +75,8 @@ async function frames({ sequences, seed, from }: Options, signal: AbortSignal): 
     return outcome.differences.length === 0 && outcome.sequences === sequences ? 0 : 1
   } finally {
     websockets.stop()
-    gateway.stop()
     app.stop()
+    await run.close()
   }
 }
 

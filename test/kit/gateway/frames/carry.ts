@@ -23,7 +23,7 @@ export interface Way {
 const switched = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
 const endOfHead = '\r\n\r\n'
 
-/** The app: each connection plays the side that its path names, such as `/…/17`. */
+/** The app: each connection plays the side that its path names, such as `/frames/17`. Other requests get an empty answer. */
 export class FramesApp {
   readonly #server: Server
   readonly #waiting = new Map<number, { script: SideScript; arrived(bytes: Promise<Buffer>): void }>()
@@ -55,7 +55,11 @@ export class FramesApp {
   async #play(socket: Socket): Promise<void> {
     const tape = new Tape(socket)
     const head = await tape.head()
-    const number = Number(/^GET \S*\/(\d+) /.exec(head)?.[1])
+    const number = Number(/^GET \S*\/frames\/(\d+) /.exec(head)?.[1])
+    if (!this.#waiting.has(number)) {
+      socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+      return
+    }
     const { script, arrived } = this.#waiting.get(number)!
     this.#waiting.delete(number)
     arrived(play(socket, tape, script, switched))

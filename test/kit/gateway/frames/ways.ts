@@ -1,4 +1,4 @@
-/** Ways to an app: straight, and through a pump in this process. */
+/** Ways to an app: straight, through a pump in this process, and through a gateway. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -14,6 +14,16 @@ export const directWay = (port: number): Way => ({ port, upgrade })
 const limits: PumpLimits = {
   ...{ headMs: 60_000, idleMs: 60_000, freeMs: 60_000, lingerMs: 60_000, connections: 64 },
 }
+
+/** @param lines of a head that lead to the app, with `Host` */
+export const gatewayWay = (port: number, prefix: string, lines: readonly string[]): Way => ({
+  port,
+  upgrade: number =>
+    [
+      ...[`GET ${prefix}/frames/${number} HTTP/1.1`, ...lines, 'Connection: Upgrade', 'Upgrade: websocket'],
+      ...['Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version: 13', '', ''],
+    ].join('\r\n'),
+})
 
 export interface OpenWay extends Way {
   stop(): void

@@ -1,0 +1,121 @@
+/** One gateway as a process on a Redis of its own, before an app that somebody is logged in to: for benches and commands. */
+import { randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { Redis as Client } from 'ioredis'
+import { stringify } from 'yaml'
+import { freePort } from '../../../dev/process/ports.ts'
+import { type Redis, startRedis } from '../../../dev/redis/redis.ts'
+import type { ConfigInput } from '../../../dev/stack/config.ts'
+import { Replica } from '../../../dev/stack/replicas.ts'
+import { systemClock } from '../../../src/base/clock.ts'
+import { configSchema } from '../../../src/config/schema.ts'
+import { formatTokens } from '../../../src/identity/tokens.ts'
+import { MemberStore } from '../../../src/store/apps/members.ts'
+import { RouteStore } from '../../../src/store/apps/routes.ts'
+import { Connection } from '../../../src/store/connection.ts'
+import { Keys } from '../../../src/store/keys.ts'
+import { gatewayAclLine } from '../../../src/store/rights.ts'
+import { exampleRoute } from './routes.ts'
+
+/** The app of which everybody in these processes speaks. */
+export const appId = 'bench'
+
+export interface OpenGateway {
+  readonly replica: Replica
+  readonly redis: Redis
+  /** Lines of a head that lead to the app: `Host`, `Origin`, and the cookies of a login and a session. */
+  readonly lines: readonly string[]
+  stop(): Promise<void>
+}
+
+export interface GatewayOptions {
+  /** The folder of an open run. */
+  readonly stateDir: string
+  /** Of the app. */
+  readonly port: number
+  readonly config?: ConfigInput['gateway']
+  /** More options of Node. */
+  readonly nodeArgs?: readonly string[]
+}
+
+const people = {
+  username: 'ada',
+  token: 'ada-token',
+  scopes: ['exec:notebook'],
+  groups: [{ name: 'physics', id: 1000 }],
+}
+
+export async function startGateway({
+  stateDir,
+  port: appPort,
+  config = {},
+  nodeArgs = [],
+}: GatewayOptions): Promise<OpenGateway> {
+  const keyPrefix = `gateway-${randomBytes(4).toString('hex')}`
+  const redis = await startRedis({ stateDir, keyPrefix })
+  await addUser(redis, keyPrefix)
+  await writeTables(redis, keyPrefix, appPort)
+  const port = await freePort()
+  const origin = `http://127.0.0.1:${port}`
+  const configFile = join(stateDir, 'gateway.yaml')
+  await writeFile(join(stateDir, 'gateway-tokens.yaml'), formatTokens({ tokens: [people] }))
+  await writeFile(
+    configFile,
+    stringify({
+      ...{ run: ['gateway'], api: { host: '127.0.0.1' } },
+      redis: { url: redis.url.replace('redis://', 'redis://gateway:gateway@'), keyPrefix },
+      identity: { provider: 'static', static: { file: 'gateway-tokens.yaml' } },
+      gateway: { publicUrl: origin, ...config },
+    } satisfies ConfigInput),
+  )
+  const replica = await Replica.start({ stateDir, configFile, name: 'gateway', port, restart: false, nodeArgs })
+  await replica.ready()
+  const lines = [`Host: 127.0.0.1:${port}`, `Origin: ${origin}`, `Cookie: ${await logIn(origin)}`]
+  const stop = async () => {
+    await replica.stop(0)
+    await redis.stop()
+  }
+  return { replica, redis, lines, stop }
+}
+
+async function addUser({ url }: Redis, keyPrefix: string): Promise<void> {
+  const admin = new Client(url)
+  const line = gatewayAclLine({ name: 'gateway', password: '>gateway', keyPrefix })
+  await admin.call('ACL', 'SETUSER', ...line.split(' ').slice(1))
+  admin.disconnect()
+}
+
+async function writeTables({ programUrl }: Redis, keyPrefix: string, port: number): Promise<void> {
+  const config = configSchema.shape.redis.parse({ url: programUrl, keyPrefix })
+  const connection = new Connection({ config, clock: systemClock })
+  connection.open()
+  const keys = new Keys(keyPrefix)
+  const routes = new RouteStore(connection, keys)
+  await routes.put(exampleRoute({ id: appId, address: { ip: '127.0.0.1', port }, host: `app-${appId}.hub:${port}` }))
+  await routes.complete()
+  await new MemberStore(connection, keys).complete()
+  connection.close()
+}
+
+/** Resolves with the cookies of a login and of a session of the app. */
+async function logIn(origin: string): Promise<string> {
+  const type = { 'Content-Type': 'application/x-www-form-urlencoded', Origin: origin }
+  const login = await cookieOf(`${origin}/console/login`, type, 'token=ada-token')
+  const session = await cookieOf(`${origin}/console/apps/${appId}/`, { Cookie: login })
+  return `${login}; ${session}`
+}
+
+function cookieOf(url: string, headers: Record<string, string>, body?: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const asking = request(url, { method: body === undefined ? 'GET' : 'POST', headers, agent: false }, answer => {
+      answer.resume()
+      const pair = answer.headers['set-cookie']?.[0]?.split(';')[0]
+      if (pair !== undefined) resolve(pair)
+      else reject(new Error(`${url}: ${answer.statusCode} without a cookie`))
+    })
+    asking.on('error', reject)
+    asking.end(body)
+  })
+}
