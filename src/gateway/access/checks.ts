@@ -79,8 +79,7 @@ export class SessionChecks {
 
   #ask(key: string, claim: SessionClaim): Promise<CheckFinding> {
     const asked = this.#asked.get(key)
-    // One that is on its way may have been sent before a revocation that the caller knows of.
-    if (asked && !asked.isVoid && asked.claim.user === claim.user) return asked.answer.promise
+    if (asked?.claim.user === claim.user) return asked.answer.promise
     const question: Question = { claim, answer: Promise.withResolvers(), isVoid: false }
     this.#asked.set(key, question)
     this.#queue.push([key, question])

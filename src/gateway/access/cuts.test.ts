@@ -77,6 +77,17 @@ describe('Cuts', () => {
     expect(open.reasons).toEqual(['ended'])
   })
 
+  it('looks at whom a ring concerns as soon as Redis answers again', async () => {
+    const open = await gateway.open('mlflow', [id])
+    gateway.sessions.logins.delete(hash)
+    gateway.sessions.isDown = true
+    gateway.bell.ring({ what: 'sessions', subject: { kind: 'user', name: 'ada' } })
+    await settle()
+    gateway.sessions.isDown = false
+    await gateway.pass(250)
+    expect(open.reasons).toEqual(['ended'])
+  })
+
   it('tells that sessions with something open are in use, so that they do not end', async () => {
     await gateway.open('mlflow', [id])
     gateway.used.length = 0
@@ -151,6 +162,24 @@ describe('Cuts', () => {
     gateway.clock.advance(60_000)
     await Promise.all(both.map(({ guard }) => guard.look()))
     expect(both.map(({ reasons }) => reasons)).toEqual([['unavailable'], ['unavailable']])
+  })
+
+  it('lets no byte pass when the tables were looked at lately, and the session was not', async () => {
+    const [open, anonymous] = [await gateway.open('mlflow', [id]), await gateway.open('open', [])]
+    gateway.sessions.hold = new Promise(() => {})
+    await gateway.pass(5_250)
+    expect([open, anonymous].map(({ guard }) => guard.mayPass())).toEqual([false, true])
+  })
+
+  it('looks at once at what was revoked between its verdict and this', async () => {
+    const verdict = await gateway.verdict('mlflow', [id])
+    if (verdict.is !== 'in') throw new Error(verdict.is)
+    gateway.sessions.logins.clear()
+    gateway.bell.ring({ what: 'sessions', subject: { kind: 'user', name: 'ada' } })
+    await settle()
+    const open = gateway.keep(verdict)
+    await settle()
+    expect(open.reasons).toEqual(['ended'])
   })
 
   it('looks soon at what is added long after its verdict', async () => {

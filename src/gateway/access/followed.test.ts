@@ -144,6 +144,19 @@ describe('FollowedTable', () => {
     expect(table.get('mlflow')).toMatchObject({ generation: 2 })
   })
 
+  it('reads what rang as soon as Redis answers again', async () => {
+    redis.put('mlflow', route())
+    await start()
+    redis.put('mlflow', route({ generation: 2 }))
+    redis.isDown = true
+    ring('mlflow')
+    await settle()
+    redis.isDown = false
+    await pass(200)
+    expect(table.get('mlflow')).toMatchObject({ generation: 2 })
+    expect([redis.reads, redis.someReads]).toEqual([1, 1])
+  })
+
   it('looks when it is asked to, also when Redis does not answer', async () => {
     await start()
     clock.advance(1_000)

@@ -26,7 +26,7 @@ export interface SessionFinding {
 }
 
 /** Sessions by one script, which keeps Redis from everything else for some milliseconds. */
-const batchSize = 250
+const batchSize = 100
 
 export class SessionStore {
   readonly #connection: Pick<Connection, 'run'>

@@ -153,6 +153,17 @@ test('a login that began before Redis was emptied is ended by a later revocation
   expect(await find(claim)).toEqual(['login'])
 })
 
+test('create is refused when Redis was emptied, and the user revoked, since the login began', async () => {
+  const revoke = (user: string) => revocations().revoke({ user })
+  for (let i = 0; i < 3; i++) await revoke('eve')
+  const begun = await logins().begin()
+  const { redis, keys } = store()
+  await redis.del(keys.apps.epoch, keys.apps.revokedUser('eve'))
+  await revoke('ada')
+  for (let i = 0; i < 4; i++) await revoke('eve')
+  expect(await logins().create({ user: 'ada', groups: [], begun, lifeMs: hourMs })).toBe('revoked')
+})
+
 test('a revocation of an app, or of a user in it, ends those sessions alone', async () => {
   const [ada, bob] = [await login(), await login('bob')]
   const other = { appId: 'other', appUid: 'u9' }
