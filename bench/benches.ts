@@ -1,5 +1,6 @@
 /** All benches by name. */
 import type { Progress } from '../dev/process/progress.ts'
+import { appsBench } from './apps/apps.ts'
 import { churnBench } from './churn/churn.ts'
 import { cullerBench } from './culler/culler.ts'
 import { flameBench } from './flame/flame.ts'
@@ -36,6 +37,7 @@ export const benches = {
   tenants: tenantsBench,
   'tenants-authorization': tenantsAuthorizationBench,
   notebooks: notebooksBench,
+  apps: appsBench,
   flame: flameBench,
 } satisfies Readonly<Record<string, Bench>>
 

@@ -16,11 +16,16 @@ const serverLimitMs = 90_000
 const changing = new Set(['create', 'update', 'patch', 'delete', 'deletecollection'])
 const leases = new Set(['set', 'evalsha', 'eval'])
 
+/** A cluster with replicas at rest. */
+export type RestSite = Pick<Site, 'auditLog' | 'redis' | 'cluster' | 'kube'> & {
+  readonly options: Pick<Site['options'], 'signal'>
+}
+
 /**
  * Watches for some minutes. After the first third the API server is killed and started again: its memory of events is
  * empty then, so it refuses watches from earlier versions, and the replicas list all again.
  */
-export async function restFigures(site: Site, replicas: readonly Replica[], minutes: number): Promise<object> {
+export async function restFigures(site: RestSite, replicas: readonly Replica[], minutes: number): Promise<object> {
   const { auditLog, redis, options } = site
   const from = statSync(auditLog).size
   const seconds = minutes * 60
@@ -71,7 +76,7 @@ async function turnsOf(replicas: readonly Replica[]): Promise<Record<string, num
 }
 
 /** The replicas are halted meanwhile: a balancer would lead them to no server that is not ready. */
-async function restartServer({ cluster: { stateDir }, kube }: Site, replicas: readonly Replica[]): Promise<void> {
+async function restartServer({ cluster: { stateDir }, kube }: RestSite, replicas: readonly Replica[]): Promise<void> {
   const { pid } = readRecord(stateDir, serverName)!
   const [command, ...args] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1)
   const answers = async () => (await kube.request('GET', '/readyz')).status === 200

@@ -1,0 +1,93 @@
+/** A new cluster with the component of apps and nodes of KWOK, and replicas as their Deployment has them. */
+import { join } from 'node:path'
+import { Redis as RedisClient } from 'ioredis'
+import { startBox } from '../../dev/cluster/box-cluster.ts'
+import type { Cluster } from '../../dev/cluster/types.ts'
+import { bundle } from '../../dev/image/bundle.ts'
+import { appsObjects } from '../../dev/kube/apps.ts'
+import { waitUntil } from '../../dev/process/api-client.ts'
+import { startRedis } from '../../dev/redis/redis.ts'
+import { openRun } from '../../dev/run/run.ts'
+import { writeConfig } from '../../dev/stack/config.ts'
+import { Replica } from '../../dev/stack/replicas.ts'
+import { appProbe, appsAccount } from '../../src/apps/probe.ts'
+import { apps as schema } from '../../src/config/apps.ts'
+import { creationPath } from '../../src/kube/kinds.ts'
+import { kwokType } from '../../test/kit/apps/objects.ts'
+import { AdminKube } from '../../test/kit/cluster/kube.ts'
+import type { BenchContext } from '../measure/bench-stack.ts'
+import { applyObjects } from '../measure/tenant-policies.ts'
+
+const namespace = 'skylab'
+/** The group of all apps, and its namespace. */
+export const group = 'crowd'
+const given = {
+  ...{ groups: { [group]: { namespace: group } }, instanceTypes: { small: kwokType } },
+  publicUrl: 'https://platform.example.org',
+}
+
+export interface Site {
+  readonly options: BenchContext
+  readonly cluster: Cluster
+  readonly auditLog: string
+  /** As the administrator, and as the account of the replicas. */
+  readonly kube: AdminKube
+  readonly account: AdminKube
+  readonly redis: RedisClient
+  readonly settings: { readonly apps: ReturnType<typeof schema.parse>; readonly ownNamespace: string }
+  /** Starts replicas; resolves when they are ready. */
+  start(count: number): Promise<readonly Replica[]>
+}
+
+/** Starts a site for this work alone, and takes it down afterwards. */
+export async function withSite<T>(options: BenchContext, work: (site: Site) => Promise<T>): Promise<T> {
+  const { tools, progress, signal } = options
+  const run = await openRun(progress)
+  const replicas: Replica[] = []
+  const closers: (() => void)[] = []
+  try {
+    const { stateDir } = run
+    const quiet = { ...progress, part: <R>(_: string, start: () => Promise<R>) => start() }
+    const [cluster, redis, program] = await Promise.all([
+      startBox({ stateDir, tools, progress: quiet, realNode: 'never', kwok: 4, audit: true, signal }),
+      startRedis({ stateDir, signal }),
+      bundle({ dir: join(stateDir, 'program') }),
+    ])
+    const [kube, redisClient] = [new AdminKube(cluster.kubeconfig), new RedisClient(redis.url)]
+    const names = [namespace, group].map(name => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }))
+    await applyObjects(cluster, [...names, ...(await appsObjects())])
+    const kubeconfig = await cluster.tokenKubeconfig(namespace, appsAccount)
+    const account = new AdminKube(kubeconfig)
+    closers.push(
+      () => kube.close(),
+      () => account.close(),
+      () => redisClient.disconnect(),
+    )
+    await untilEnforced(account, signal)
+    const plan = { run: ['apps' as const], api: { host: '127.0.0.1' }, redis: { url: redis.programUrl }, apps: given }
+    const configFile = await writeConfig(stateDir, { ...plan, kubernetes: { kubeconfig, namespace } }, {})
+    const start = async (name: string) => {
+      const say = (words: string) => progress.say(`  ${words}`)
+      const replica = await Replica.start({ stateDir, configFile, name, program, say })
+      replicas.push(replica)
+      await replica.ready(signal)
+      return replica
+    }
+    return await work({
+      ...{ options, cluster, auditLog: cluster.auditLog!, kube, account, redis: redisClient },
+      settings: { apps: schema.parse(given), ownNamespace: namespace },
+      start: count => Promise.all(Array.from({ length: count }, (_, index) => start(`replica-${index + 1}`))),
+    })
+  } finally {
+    for (const close of closers) close()
+    await Promise.all(replicas.map(replica => replica.stop(0)))
+    await run.close()
+  }
+}
+
+function untilEnforced(account: AdminKube, signal: AbortSignal): Promise<void> {
+  const probe = appProbe(namespace)
+  const path = `${creationPath(probe.apiVersion, probe.kind, namespace)}?dryRun=All`
+  const isRefused = async () => (await account.request('POST', path, probe)).body.message?.includes('denied request')
+  return waitUntil(async () => (await isRefused()) ?? false, { what: 'the policy', limitMs: 30_000, signal })
+}
