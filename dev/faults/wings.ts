@@ -1,6 +1,6 @@
 /** The wings of the attacks, by what is attacked: which files and which names each has. */
 
-export const wings = ['labs', 'reconcile', 'tenants', 'idle'] as const
+export const wings = ['labs', 'reconcile', 'tenants', 'idle', 'apps'] as const
 export type Wing = (typeof wings)[number]
 
 /** All but the labs', which have the rest. */
@@ -8,6 +8,7 @@ const others: Readonly<Record<Exclude<Wing, 'labs'>, { readonly files: RegExp; r
   reconcile: { files: /(^|-)declarations\./, attacks: /^N\d/ },
   tenants: { files: /^tenants\./, attacks: /^tenants / },
   idle: { files: /^idle\./, attacks: /^idle / },
+  apps: { files: /^apps\./, attacks: /^apps / },
 }
 
 function wingOf(name: string, by: 'files' | 'attacks'): Wing {

@@ -19,6 +19,7 @@ const ruleFiles = [
   'idle-rule.yaml',
   'tenants/prometheus-rule.yaml',
   'notebooks/prometheus-rule.yaml',
+  'apps/prometheus-rule.yaml',
 ]
 const rules = ruleFiles.flatMap(rulesOf)
 /** Without the heads of rows. */
@@ -75,9 +76,10 @@ const all = (path: string) =>
   )
 
 it.each([
-  ['SkylabReplicasMissing', 'base', '!~"tenants|notebooks"'],
+  ['SkylabReplicasMissing', 'base', '!~"tenants|notebooks|apps|gateway"'],
   ['SkylabTenantsReplicasMissing', 'components/tenants', '="tenants"'],
   ['SkylabNotebooksReplicasMissing', 'components/notebooks', '="notebooks"'],
+  ['SkylabAppsReplicasMissing', 'components/apps', '="apps"'],
 ])('%s has the number of replicas of k8s/%s, and counts no others', (name, folder, matches) => {
   const { expr } = rules.find(({ alert }) => alert === name)!
   const [{ spec }] = all(`${folder}/deployment`)
@@ -88,6 +90,7 @@ it.each([
   ['pod-monitor.yaml', 'base', 'skylab'],
   ['tenants/pod-monitor.yaml', 'components/tenants', 'skylab-tenants'],
   ['notebooks/pod-monitor.yaml', 'components/notebooks', 'skylab-notebooks'],
+  ['apps/pod-monitor.yaml', 'components/apps', 'skylab-apps'],
 ])('%s selects the replicas of k8s/%s alone, at a port that Prometheus may reach', (file, folder, name) => {
   const [deployment] = all(`${folder}/deployment`)
   const { template } = deployment.spec
@@ -106,6 +109,7 @@ it.each([
   ['kustomization.yaml', ['pod-monitor.yaml', 'prometheus-rule.yaml', 'idle-rule.yaml']],
   ['tenants/kustomization.yaml', ['pod-monitor.yaml', 'prometheus-rule.yaml']],
   ['notebooks/kustomization.yaml', ['pod-monitor.yaml', 'prometheus-rule.yaml']],
+  ['apps/kustomization.yaml', ['pod-monitor.yaml', 'prometheus-rule.yaml']],
 ])('%s includes the PodMonitor and the rules', (file, files) => {
   expect(parse(read(file)).resources).toEqual(files)
 })

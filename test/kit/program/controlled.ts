@@ -8,11 +8,11 @@ import { builtProgram, programOf, type TestProgram } from './program.ts'
 
 const checkout = fileURLToPath(new URL('../../..', import.meta.url))
 /**
- * Replicas also load failpoints and toys, with their imports. Replicas that reconcile run from the source. A fleet of tenants
- * applies its component.
+ * Replicas also load failpoints and toys, with their imports. Replicas that reconcile run from the source. Fleets of tenants
+ * and of apps apply their component.
  */
 const loaded = [
-  ...['package.json', 'src', 'k8s/components/tenants'],
+  ...['package.json', 'src', 'k8s/components/tenants', 'k8s/components/apps'],
   ...['test/kit/failpoints', 'test/kit/reconcile', 'test/kit/toy'],
 ]
 
