@@ -95,7 +95,8 @@ export class AppFleet {
       },
     }
     const configFile = join(fleet.stateDir, 'skylab.yaml')
-    writeFileSync(configFile, stringify(config), { mode: 0o600 })
+    // The configuration is read by YAML 1.1, for which a bare `off` is no text.
+    writeFileSync(configFile, stringify(config, { version: '1.1' }), { mode: 0o600 })
     const { program, nodeArgs, env: own } = await programWithout(controls())
     const env = { ...own, [folderVariable]: fleet.failpoints.folder }
     fleet.#start = name => Replica.start({ stateDir: fleet.stateDir, configFile, name, program, nodeArgs, env })
