@@ -27,6 +27,7 @@ export class Relay {
   tap: ((chunk: Buffer) => Buffer | undefined) | undefined
   /** What waits for its gate. */
   #held: Buffer[] | undefined
+  #waiting = Promise.resolve()
   #hasEnded = false
   #isStopped = false
 
@@ -55,6 +56,11 @@ export class Relay {
     from.pause()
   }
 
+  /** Resolves when nothing waits for the gate: it was passed on, or never will be. */
+  settled(): Promise<void> {
+    return this.#waiting
+  }
+
   readonly #onData = (chunk: Buffer) => {
     const { from, gate } = this.#parts
     if (this.#held) this.#held.push(chunk)
@@ -62,7 +68,7 @@ export class Relay {
     else {
       this.#held = [chunk]
       from.pause()
-      void this.#wait(gate!)
+      this.#waiting = this.#wait(gate!)
     }
   }
 

@@ -21,11 +21,14 @@ export async function join({ client, app, answer, to, limits }: TunnelParts): Pr
   if (client.head.length > 0) app.socket.write(client.head)
   // It sees the bytes of both ways.
   app.socket.setTimeout(limits.idleMs, () => app.socket.destroy())
-  const ended = Promise.all([closing(client.socket, app.socket), closing(app.socket, client.socket)])
   // The end of one way is passed on, and the other way goes on.
   const { gate } = to
   const fromClient = new Relay({ from: client.socket, to: app.socket, gate, onEnd: () => app.socket.end() })
   const fromApp = new Relay({ from: app.socket, to: client.socket, gate, onEnd: () => client.socket.end() })
+  const ended = Promise.all([
+    closing(client.socket, app.socket, fromClient),
+    closing(app.socket, client.socket, fromApp),
+  ])
   to.opened?.({ client, app, fromClient, fromApp })
   fromClient.start()
   fromApp.start()
@@ -34,15 +37,16 @@ export async function join({ client, app, answer, to, limits }: TunnelParts): Pr
   return appFailed ? 'cut' : 'done'
 }
 
-/** Resolves when it is closed, with whether it failed. Then the other one gets what was written to it, and is closed too. */
-function closing(socket: Socket, other: Socket): Promise<boolean> {
+/** Resolves when it is closed, with whether it failed. Then the other one gets what came from it, and is closed too. */
+function closing(socket: Socket, other: Socket, relay: Relay): Promise<boolean> {
   return new Promise(resolve => {
     let failed = false
     socket.on('error', () => {
       failed = true
     })
     socket.once('close', () => {
-      other.destroySoon()
+      // The last bytes may wait for their gate: both ends had ended already.
+      void relay.settled().then(() => other.destroySoon())
       resolve(failed)
     })
   })

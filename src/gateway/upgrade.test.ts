@@ -119,6 +119,32 @@ describe.concurrent('Pump.upgrade', () => {
     await wires.when(({ endings }) => endings[0] === 'done')
   })
 
+  it('loses nothing when both have ended while the last bytes wait for their gate', async () => {
+    const looked = Promise.withResolvers<void>()
+    let isShut = false
+    const gate = { mayPass: () => !isShut, look: () => looked.promise, isOpen: () => true }
+    const { wires, client } = await start(
+      async app => {
+        await app.has('\r\n\r\n')
+        app.socket.end(switched)
+      },
+      { gate },
+    )
+    const ended = new Promise(resolve => {
+      wires.server.once('upgrade', (_, socket) => socket.once('close', resolve))
+    })
+    client.write(ask())
+    await client.when(({ hasEnded }) => hasEnded)
+    isShut = true
+    client.socket.end('last')
+    await ended
+    isShut = false
+    looked.resolve()
+    await wires.apps[0]!.over()
+    expect(wires.apps[0]!.text).toBe(`${ask()}last`)
+    await wires.when(({ endings }) => endings[0] === 'done')
+  })
+
   it('loses nothing when both have ended and the client is slow', async () => {
     const size = 5_000_000
     const { wires, client } = await start(async app => {

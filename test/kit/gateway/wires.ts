@@ -116,6 +116,7 @@ export interface WiresOptions {
   readonly limits?: Partial<PumpLimits>
   readonly answer?: Destination['answer']
   readonly trailers?: Destination['trailers']
+  readonly gate?: Destination['gate']
 }
 
 /** An app that follows a script, a server with a pump before it, and clients. */
@@ -188,9 +189,9 @@ export class Wires {
   }
 
   #to({ url, rawHeaders }: IncomingMessage): Destination {
-    const { answer, trailers } = this.#options
+    const { answer, trailers, gate } = this.#options
     const to = { host: '127.0.0.1', port: this.#ports.app, path: url!, headers: rawHeaders }
-    return { ...to, ...(answer && { answer }), ...(trailers && { trailers }) }
+    return { ...to, ...(answer && { answer }), ...(trailers && { trailers }), gate }
   }
 
   async #request(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
