@@ -51,7 +51,9 @@ export async function live(life: Life): Promise<void> {
     log.info({ signal }, 'draining')
     waiting.add('nothing: this replica is draining')
     const overdue = setTimeout(() => process.exit(1), life.drainMs ?? config.times.drainSeconds * 1000)
-    await life.onDrained?.(await (life.drain?.() ?? handedOver(life, server)))
+    // Before the call: without a listener its arguments would not be evaluated.
+    const isHandedOver = await (life.drain?.() ?? handedOver(life, server))
+    await life.onDrained?.(isHandedOver)
     // Until here probes can still read that this replica is not ready.
     await monitoring.close(monitoringGraceMs)
     await life.onClosing?.()

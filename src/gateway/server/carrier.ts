@@ -5,7 +5,7 @@ import type { AppRoute } from '../../base/app-route.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { GatewayConfig } from '../../config/gateway.ts'
 import type { Cuts } from '../access/cuts.ts'
-import type { Guard } from '../access/guard.ts'
+import type { CutReason, Guard } from '../access/guard.ts'
 import { fromApp, trailersFromApp } from '../policy/from-app.ts'
 import { phasePage, problemPage, problems } from '../policy/pages.ts'
 import type { Site } from '../policy/site.ts'
@@ -44,6 +44,15 @@ export interface Carriage {
   readonly send: Send
 }
 
+/** For people, where their browser shows them. */
+const cutWords: Readonly<Record<CutReason, string>> = {
+  ended: 'the login has ended',
+  forbidden: 'the app is for others now',
+  gone: 'the app is gone',
+  stopped: 'the app was stopped',
+  unavailable: 'it cannot be checked who you are',
+}
+
 /** For the rest of a frame, once the right to it has ended. */
 const lastFrameMs = 500
 
@@ -72,12 +81,12 @@ export class Carrier {
     const address = addressOf(entry.route) ?? (await this.#refusePhase(carriage))
     const stay = new Stay(visit, this.#parts)
     // Before anything is awaited: a right that ends from now on ends this too.
-    const guard = this.#parts.cuts.add(openingOf(entry, () => stay.cut()))
+    const guard = this.#parts.cuts.add(openingOf(entry, reason => stay.cut(reason)))
     const giveBack: (() => void)[] = [() => guard.remove()]
     try {
       giveBack.push(...this.#takePlaces(visit, entry))
       giveBack.push(await this.#tellUse(carriage))
-      if (stay.isCut) throw new Refused('login', plain(401, 'log in first'))
+      if (stay.wasCut) throw new Refused('login', plain(401, 'log in first'))
       const ending = await carriage.send(this.#destination(carriage, address, stay, guard))
       const problem = problemOf(ending)
       if (problem) {
@@ -158,7 +167,8 @@ export class Carrier {
 
 /** A request at an app, or an open WebSocket of one. */
 class Stay {
-  isCut = false
+  /** Why, once it is. */
+  wasCut: CutReason | undefined
   readonly #visit: Visit
   readonly #parts: Pick<CarrierParts, 'sockets'>
   #socket: OpenSocket | undefined
@@ -173,22 +183,22 @@ class Stay {
     const remove = this.#parts.sockets.add(socket)
     this.#visit.incoming.socket.once('close', remove)
     // It was on its way to the app when its right ended.
-    if (this.isCut) this.#end()
+    if (this.wasCut) this.#end(this.wasCut)
   }
 
-  cut(): void {
-    if (this.isCut) return
-    this.isCut = true
-    this.#end()
+  cut(reason: CutReason): void {
+    if (this.wasCut) return
+    this.wasCut = reason
+    this.#end(reason)
   }
 
-  #end(): void {
-    if (this.#socket) this.#socket.close(1008, 'the login has ended', lastFrameMs)
+  #end(reason: CutReason): void {
+    if (this.#socket) this.#socket.close(1008, cutWords[reason], lastFrameMs)
     else this.#visit.cut()
   }
 }
 
-const openingOf = ({ admission: { route, admitted, person } }: Entry, cut: () => void) => ({
+const openingOf = ({ admission: { route, admitted, person } }: Entry, cut: (reason: CutReason) => void) => ({
   ...{ appId: route.id, appUid: route.uid, admitted, person, cut },
 })
 
