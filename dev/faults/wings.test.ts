@@ -3,7 +3,7 @@ import { filesOf, hasAttack, wings } from './wings.ts'
 
 const names = [
   ...['kill.test.ts', 'idle.test.ts', 'tenants.test.ts', 'declarations.test.ts', 'late-declarations.test.ts'],
-  ...['kill.node.test.ts', 'term.attack.ts', 'wave.ts'],
+  ...['kill.node.test.ts', 'term.attack.ts', 'wave.ts', 'gateway.test.ts'],
 ]
 
 test('filesOf gives each file with attacks to one wing, and the rest to the labs', () => {
@@ -11,6 +11,7 @@ test('filesOf gives each file with attacks to one wing, and the rest to the labs
   expect(filesOf('reconcile', names)).toEqual(['declarations.test.ts', 'late-declarations.test.ts'])
   expect(filesOf('tenants', names)).toEqual(['tenants.test.ts'])
   expect(filesOf('idle', names)).toEqual(['idle.test.ts'])
+  expect(filesOf('gateway', names)).toEqual(['gateway.test.ts'])
 })
 
 test.each([
@@ -19,6 +20,7 @@ test.each([
   ['N3 late', 'reconcile'],
   ['tenants N3 ', 'tenants'],
   ['idle K7 ', 'idle'],
+  ['gateway G2 ', 'gateway'],
 ])('hasAttack gives %j to %s alone', (name, wing) => {
   expect(wings.filter(each => hasAttack(each, name))).toEqual([wing])
 })

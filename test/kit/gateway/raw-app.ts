@@ -1,5 +1,6 @@
 /** An app that answers by bytes, and remembers all that it got. */
 import { once } from 'node:events'
+import { createServer as createHttpServer, type Server as HttpServer } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { type Script, Wire } from './wires.ts'
 
@@ -51,10 +52,54 @@ export class RawApp {
   }
 }
 
+/** An app that reads requests as HTTP servers do, and remembers which it has read. */
+export class HttpApp {
+  readonly lines: string[] = []
+  readonly #server: HttpServer
+
+  private constructor() {
+    this.#server = createHttpServer((incoming, outgoing) => {
+      this.lines.push(`${incoming.method} ${incoming.url}`)
+      incoming.resume()
+      incoming.once('end', () => outgoing.end('read'))
+    })
+    this.#server.on('upgrade', ({ method, url }, socket) => {
+      this.lines.push(`${method} ${url}`)
+      socket.destroy()
+    })
+    this.#server.on('clientError', (_, socket) => socket.destroy())
+  }
+
+  static async start(): Promise<HttpApp> {
+    const app = new HttpApp()
+    app.#server.listen(0, '127.0.0.1')
+    await once(app.#server, 'listening')
+    return app
+  }
+
+  get address(): { ip: string; port: number } {
+    return { ip: '127.0.0.1', port: (this.#server.address() as AddressInfo).port }
+  }
+
+  stop(): void {
+    this.#server.close()
+    this.#server.closeAllConnections()
+  }
+}
+
 const switching =
   'HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: y\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
 
-/** Answers requests with the head that came as text, and WebSockets with the bytes that come. */
+const drip = (wire: Wire) => {
+  wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
+  const timer = setInterval(() => wire.write('4\r\ndrip\r\n'), 20)
+  wire.socket.once('close', () => clearInterval(timer))
+}
+
+/**
+ * Answers requests with the head that came as text, and WebSockets with the bytes that come. An answer at `…/stream` has no
+ * end.
+ */
 export const echo: Script = wire => {
   let answered = 0
   let isOpen = false
@@ -68,6 +113,7 @@ export const echo: Script = wire => {
       answered = end + 4
       isOpen = /^upgrade: websocket$/im.test(head)
       if (isOpen) wire.write(switching)
+      else if (/\/stream HTTP/.test(head)) drip(wire)
       else wire.write(`HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: ${head.length}\r\n\r\n${head}`)
     }
   })

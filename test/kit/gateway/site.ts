@@ -179,10 +179,11 @@ export class GatewaySite {
     return readFile(join(this.stateDir, 'log', `${this.gateways[gateway]!.name}.log`), 'utf8')
   }
 
-  async metric(name: string, gateway = 0): Promise<number> {
+  /** Of all its labels. */
+  async metricSum(name: string, gateway = 0): Promise<number> {
     const text = await (await fetch(`${this.gateways[gateway]!.monitoringUrl}/metrics`)).text()
-    const line = text.split('\n').find(each => each.startsWith(`${name} `))
-    return Number(line?.slice(name.length + 1) ?? 0)
+    const lines = text.split('\n').filter(each => each.startsWith(`${name}{`) || each.startsWith(`${name} `))
+    return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0)
   }
 
   async stop(): Promise<void> {
@@ -209,6 +210,8 @@ export class GatewaySite {
       api: { host: '127.0.0.1' },
       redis: { url: url.href, keyPrefix },
       identity: { provider: 'static', static: { file: 'tokens.yaml' } },
+      // As LNamespaces call people.
+      tenants: { rest: { usernameTemplate: '{username}' } },
       gateway: { publicUrl: origin, drainSeconds: 2, trustedProxies: ['127.0.0.0/8'], ...gateway },
       ...more,
     }

@@ -10,6 +10,7 @@
  */
 import type { Control, Edit } from './control.ts'
 import { controlsOfDeclarations } from './controls-of-declarations.ts'
+import { controlsOfGateway } from './controls-of-gateway.ts'
 import { controlsOfIdle } from './controls-of-idle.ts'
 import { controlsOfTenants } from './controls-of-tenants.ts'
 
@@ -258,6 +259,7 @@ export const controls: readonly Control[] = [
   ...controlsOfDeclarations,
   ...controlsOfTenants,
   ...controlsOfIdle,
+  ...controlsOfGateway,
 ]
 
 /**

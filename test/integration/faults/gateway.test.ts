@@ -1,0 +1,15 @@
+/**
+ * Attacks on the gateway, on two of them without a cluster: `npm run faults -- --only gateway`, `-t '^gateway G2 '`. Each is a
+ * file in `gateway/`.
+ */
+import { afterAll } from 'vitest'
+import './gateway/rights.ts'
+import './gateway/credentials.ts'
+import './gateway/framing.ts'
+import './gateway/revoked.ts'
+import './gateway/rollout.ts'
+import './gateway/neighbours.ts'
+import './gateway/emptied.ts'
+import { stopSharedSite } from './gateway/shared.ts'
+
+afterAll(stopSharedSite)
