@@ -118,6 +118,28 @@ describe('skylab check --manifests', () => {
   })
 })
 
+describe('skylab gateway', () => {
+  const file = () => join(folder, 'gateway.yaml')
+  const gateway = async (text: string) => {
+    await writeFile(
+      file(),
+      `${text}\nidentity: {static: {file: tokens.yaml}}\ngateway: {publicUrl: "https://a.example"}`,
+    )
+    return run('gateway', '--config', file())
+  }
+
+  it.each(['', 'run: [gateway]'])('serves the gateway when the file has %j', async text => {
+    const { served } = await gateway(text)
+    expect(served.map(({ config }) => config.run)).toEqual([['gateway']])
+  })
+
+  it('serves nothing when the file is of another process', async () => {
+    const { code, err, served } = await gateway('run: [labs]')
+    expect([code, served]).toEqual([2, []])
+    expect(err).toContain('run: is ["labs"], and the command serves gateway')
+  })
+})
+
 describe('skylab serve', () => {
   it('serves with the settings', async () => {
     const { code, served } = await run('serve', '--config', join(folder, 'good.yaml'))

@@ -2,7 +2,7 @@
 import { isLoopback } from '../base/loopback.ts'
 import type { Config } from '../config/schema.ts'
 
-/** Its last part of the drain, and what else must be over before the kubelet kills it. */
+/** A process for something else leaves the block alone. */
 export const servesGateway = ({ run }: Pick<Config, 'run'>): boolean => run.includes('gateway')
 
 /** @returns one line for each violated condition */

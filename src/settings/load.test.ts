@@ -390,3 +390,22 @@ describe('loadSettings with tracing', () => {
     expect(problems[0]).toContain(problem)
   })
 })
+
+describe('the keys of a gateway', () => {
+  const gateway = (files: string) =>
+    `run: [gateway]\n${minimal}gateway: {publicUrl: "https://a.example", keyFiles: [${files}]}\n`
+
+  it('are those of its files, and no sealing key is needed', async () => {
+    await writeFile(join(folder, 'a.key'), sealingKey)
+    const { gatewayKeys, sealingKeys, tokens } = await load(gateway('a.key'), { SKYLAB_SEALING_KEY: '' })
+    expect([gatewayKeys, sealingKeys, tokens.length]).toEqual([[Buffer.from(sealingKey, 'base64')], [], 1])
+  })
+
+  it('are refused when they are no keys', async () => {
+    await writeFile(join(folder, 'a.key'), 'short')
+    expect(await problemsOf(gateway('a.key, b.key'))).toEqual([
+      'gateway.keyFiles.0: not 32 bytes in base64',
+      'gateway.keyFiles.1: the file cannot be read (ENOENT)',
+    ])
+  })
+})

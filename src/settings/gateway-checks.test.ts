@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest'
+import { configSchema } from '../config/schema.ts'
+import { configWarnings, crossProblems } from './checks.ts'
+
+const calm = { publicUrl: 'https://platform.example.org', trustedProxies: ['10.0.0.0/8'] }
+const identity = { provider: 'static', static: { file: 'tokens.yaml' } }
+const parsed = (gateway: object, more: object = {}) =>
+  configSchema.parse({ run: ['gateway'], identity, gateway: { ...calm, ...gateway }, ...more })
+
+describe('crossProblems of a gateway', () => {
+  it('has none when all is there', () => {
+    expect(crossProblems(parsed({}))).toEqual([])
+  })
+
+  it.each([
+    [{ publicUrl: undefined }, 'gateway.publicUrl: is required by a process that runs the gateway'],
+    [{ publicUrl: 'https://a.example.org/x' }, 'gateway.publicUrl: has more than scheme, host and port'],
+    [{ publicUrl: 'https://u:p@a.example.org' }, 'gateway.publicUrl: has more than scheme, host and port'],
+    [{ publicUrl: 'https://a.example.org/?x' }, 'gateway.publicUrl: has more than scheme, host and port'],
+    [{ publicUrl: 'http://a.example.org' }, 'gateway.publicUrl: is not https://, and not this machine'],
+    [{ publicUrl: 'http://localhost.example.org' }, 'gateway.publicUrl: is not https://, and not this machine'],
+  ])('has a problem when the block is %j', (gateway, problem) => {
+    expect(crossProblems(parsed(gateway))).toEqual([problem])
+  })
+
+  it.each(['http://localhost:8080', 'http://127.0.0.1:8080', 'http://[::1]', 'https://a.example.org/'])(
+    'has none when the address is %s',
+    publicUrl => {
+      expect(crossProblems(parsed({ publicUrl }))).toEqual([])
+    },
+  )
+
+  it('has a problem when logins take tokens of a provider that is not there', () => {
+    const oidc = { provider: 'oidc', oidc: { issuer: 'https://i.example.org', audience: 'a' } }
+    expect(crossProblems(parsed({}, { identity: oidc }))).toEqual([
+      'gateway.login: static takes the tokens of identity.static, and identity.provider is oidc',
+    ])
+    expect(crossProblems(parsed({}, { identity: { provider: 'static' } }))).toEqual([
+      'identity.static.file: is required by the provider static',
+    ])
+  })
+
+  it('has a problem when one key seals logins and plans of labs', () => {
+    expect(crossProblems(parsed({ keyFiles: ['a', 'b'] }, { sealing: { keyFiles: ['b'] } }))).toEqual([
+      'gateway.keyFiles.1: is also a file of sealing.keyFiles',
+    ])
+  })
+
+  it('has none when the process serves labs: the block is that of another', () => {
+    const config = configSchema.parse({ identity, gateway: { publicUrl: 'http://a.example.org/x' } })
+    expect(crossProblems(config)).toEqual([])
+  })
+})
+
+describe('configWarnings of a gateway', () => {
+  const isStatic = 'gateway.login: static is for demos and tests, never for real users'
+
+  it('tells that its login is for demos alone', () => {
+    expect(configWarnings(parsed({}))).toEqual([isStatic])
+  })
+
+  it.each([
+    [{ publicUrl: 'http://localhost' }, /^gateway\.publicUrl: is http:/],
+    [{ trustedProxies: [] }, /^gateway\.trustedProxies: is empty/],
+  ])('has another one when the block is %j', (gateway, warning) => {
+    expect(configWarnings(parsed(gateway))).toEqual([isStatic, expect.stringMatching(warning)])
+  })
+})
+
+it.each([
+  [{ colour: 'blue' }, 'colour'],
+  [{ limits: { apps: 1 } }, 'apps'],
+  [{ trustedProxies: ['10.0.0.1'] }, 'CIDR'],
+  [{ activity: { ignorePaths: ['health'] } }, 'path'],
+  [{ login: 'oidc' }, 'static'],
+])('the schema of the gateway refuses %j', (gateway, words) => {
+  const refused = configSchema.safeParse({ gateway })
+  expect(JSON.stringify(refused.error?.issues)).toContain(words)
+})
