@@ -10,6 +10,7 @@ export const controlsOfDeclarations: readonly Control[] = [
     attacks: [
       { name: 'N3 ', expected: /a later write was undone/ },
       { name: 'tenants N3 ', expected: /a later write was undone/ },
+      { name: 'apps G5 late', expected: / became / },
     ],
     edits: [
       {

@@ -14,7 +14,7 @@ type Kind = keyof typeof planted
 
 attack('apps G6 namesakes just before a creation', async trial => {
   const fleet = await appFleet()
-  const kinds: readonly Kind[] = isWhole ? ['Deployment', 'Service', 'NetworkPolicy'] : ['Deployment']
+  const kinds: readonly Kind[] = isWhole ? ['Deployment', 'Service', 'NetworkPolicy'] : ['Service']
   for (const kind of kinds) {
     const [root, plural, spec] = planted[kind]
     const id = `named-${kind.toLowerCase()}`
