@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
+import { appAnnotations } from '../apps/words.ts'
 import { asObjects } from '../base/json.ts'
 import { containersOf, type EnvWish } from './env.ts'
-import { wishAnnotations } from './sights.ts'
 import { ann, Site } from './testing/site.ts'
 
 let site: Site
@@ -14,7 +14,7 @@ const podTemplate = (env: readonly Entry[] | undefined, ...more: object[]) => ({
   podTemplate: { spec: { containers: [{ name: 'main', image: 'i:1', ...(env && { env }) }, ...more] } },
 })
 const templateOf = (env: readonly Entry[]) => ({
-  [wishAnnotations.template]: JSON.stringify({ spec: { template: { spec: podTemplate(env) } } }),
+  [appAnnotations.template]: JSON.stringify({ spec: { template: { spec: podTemplate(env) } } }),
 })
 const envOf = (id = 'a') => asObjects(containersOf(site.object(id)!.spec as never)[0]!.env)
 const set = (env: readonly EnvWish[]) => site.service.change('a', ann, { env })
@@ -75,7 +75,7 @@ describe('a change of env', () => {
     '{"spec":7}',
     '{"spec":{"template":{"spec":{"podTemplate":{"spec":{"containers":7}}}}}}',
   ])('takes all variables for those of people when the template is %s', async text => {
-    const annotations = { [wishAnnotations.template]: text }
+    const annotations = { [appAnnotations.template]: text }
     site.declare('a', { spec: podTemplate([{ name: 'A', value: '1' }]), annotations })
     await set([{ name: 'B', value: '2' }])
     expect(envOf()).toEqual([{ name: 'B', value: '2' }])
@@ -105,10 +105,10 @@ describe('a change of env', () => {
   })
 
   test('follows in the annotation with the wish by which the app was made, without secrets', async () => {
-    const annotations = { [wishAnnotations.templateData]: JSON.stringify({ id: 'a', env: [], scope: 'group' }) }
+    const annotations = { [appAnnotations.templateData]: JSON.stringify({ id: 'a', env: [], scope: 'group' }) }
     site.declare('a', { annotations })
     await site.service.change('a', ann, { scope: 'public', env: [{ name: 'API_TOKEN', value: marked }] })
-    const text = site.object('a')!.metadata.annotations![wishAnnotations.templateData]!
+    const text = site.object('a')!.metadata.annotations![appAnnotations.templateData]!
     expect(JSON.parse(text)).toEqual({ id: 'a', scope: 'public', env: [{ name: 'API_TOKEN', value: '***' }] })
   })
 })

@@ -6,12 +6,13 @@
  * PhApplication only refers to it. In later entries of a name Kubernetes overrides earlier ones.
  */
 import { appObjectName } from '../apps/names.ts'
+import { appAnnotations } from '../apps/words.ts'
 import { ApiError, type ErrorDetail } from '../base/errors.ts'
 import { asObject, asObjects, asOptionalText, asText, type JsonObject } from '../base/json.ts'
 import { mask, secretTest } from '../base/secret-env.ts'
 import { canonical } from '../reconcile/merge.ts'
 import type { Fact } from '../reconcile/types.ts'
-import { annotationOf, specOf, wishAnnotations } from './sights.ts'
+import { annotationOf, specOf } from './sights.ts'
 
 /** As people write it. Without a value, or with the mask of a secret one: as it stands. */
 export interface EnvWish {
@@ -35,7 +36,7 @@ const envOf = (spec: JsonObject): readonly JsonObject[] => asObjects(containersO
 /** Variables of the template that the app was made of; none if its annotation cannot be read. */
 function templateEnv(app: Fact): readonly JsonObject[] {
   try {
-    const template = asObject(JSON.parse(annotationOf(app, wishAnnotations.template) || '{}'))
+    const template = asObject(JSON.parse(annotationOf(app, appAnnotations.template) || '{}'))
     return envOf(asObject(asObject(asObject(template.spec).template).spec))
   } catch {
     return []

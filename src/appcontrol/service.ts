@@ -1,6 +1,7 @@
 /** What REST does for apps: it shows them as the watches do, and writes what people wish. */
 import { randomBytes } from 'node:crypto'
 import { groupNameOf } from '../apps/spec.ts'
+import { appAnnotations } from '../apps/words.ts'
 import type { AppPhase, AppScope } from '../base/app-route.ts'
 import type { Identity } from '../base/domain.ts'
 import { invalid, unavailable } from '../base/errors.ts'
@@ -13,7 +14,7 @@ import { containersOf, type EnvWish, envParts, type NewEnv, newEnv, shownEnv } f
 import type { AppEvent } from './events.ts'
 import { noApp, notMember, wrongGroup } from './problems.ts'
 import type { AppSecrets } from './secrets.ts'
-import { type AppSights, annotationOf, holderOf, type IsMember, specOf, wishAnnotations } from './sights.ts'
+import { type AppSights, annotationOf, holderOf, type IsMember, specOf } from './sights.ts'
 import { type AppSummary, type AppVersion, detailOf, type PodView, phaseOf, podView, summaryOf } from './view.ts'
 import type { AppWrite, AppWriter } from './writer.ts'
 
@@ -191,7 +192,7 @@ function podTemplateOf(app: Fact, env: NewEnv | undefined): JsonObject {
 
 /** The wish by which it was made follows, where the app has one: clients show it for the next change. */
 function templateDataOf(app: Fact, change: AppChange, patterns: readonly string[]): MergePatch {
-  const text = annotationOf(app, wishAnnotations.templateData)
+  const text = annotationOf(app, appAnnotations.templateData)
   if (text === '') return {}
   const { env, ...rest } = change
   const data = {
@@ -204,7 +205,7 @@ function templateDataOf(app: Fact, change: AppChange, patterns: readonly string[
       ),
     }),
   }
-  return { metadata: { annotations: { [wishAnnotations.templateData]: JSON.stringify(data) } } }
+  return { metadata: { annotations: { [appAnnotations.templateData]: JSON.stringify(data) } } }
 }
 
 function parsed(text: string): JsonObject {

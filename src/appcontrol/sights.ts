@@ -26,14 +26,6 @@ export interface AppSights {
 /** Whether a caller is a member of a group. @throws {ApiError} 503 if that is not known yet */
 export type IsMember = (caller: Pick<Identity, 'username' | 'groups'>, group: string) => boolean
 
-/** Annotations of a PhApplication that this room reads and writes. */
-export const wishAnnotations = {
-  /** Seed 001: the template it was made of, as JSON. */
-  template: 'phapplication.primehub.io/template',
-  /** Seed 001: the wish by which it was made, as JSON. */
-  templateData: 'phapplication.primehub.io/template-data',
-} as const
-
 export const specOf = ({ owned }: Fact): JsonObject => asObject(owned.spec)
 export const statusOf = ({ owned }: Fact): JsonObject => asObject(owned.status)
 export const annotationOf = (app: Fact, name: string): string => asText(annotationsOf(app)[name])

@@ -82,6 +82,12 @@ export class AppTeller {
     this.#loop.wake()
   }
 
+  /** Its stream may have expired. */
+  tellAgain(app: Fact): void {
+    this.#told.delete(keyOfApp(app))
+    this.#mark(keyOfApp(app))
+  }
+
   #mark(key: string): void {
     this.#dirty.add(key)
     this.#loop.wake()

@@ -28,6 +28,10 @@ export const appAnnotations = {
   passHost: 'user.skylab/pass-host',
   /** `true`: the app sees an Authorization that the identity source does not know. */
   passAuthorization: 'user.skylab/pass-authorization',
+  /** Seed 001: the template that it was made of, as JSON. REST reads it. */
+  template: 'phapplication.primehub.io/template',
+  /** Seed 001: the wish by which it was made, as JSON. REST writes it after a change. */
+  templateData: 'phapplication.primehub.io/template-data',
 } as const
 
 /** Variables whose names begin so are the platform's. */

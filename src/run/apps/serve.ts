@@ -6,6 +6,7 @@ import { live, uptimeMs } from '../life.ts'
 import { startParts } from '../part.ts'
 import { kubernetesName, redisName } from '../readiness.ts'
 import { type AppReplica, makeAppReplica } from './replica.ts'
+import type { Rest } from './rest.ts'
 
 const lookMs = 200
 
@@ -17,18 +18,35 @@ export async function serveApps(settings: Settings): Promise<void> {
   const ofIdle = idle.enabled ? (await import('./idle.ts')).joinIdle(made) : []
   const replica: AppReplica = { ...made, stages: [...made.stages, { when: 'reached', parts: ofIdle }] }
   const waiting = new Set([kubernetesName])
+  const rest = await restOf(replica, waiting)
   await live({
-    ...{ basics: replica.basics, stages: replica.stages, waiting, readiness: readinessOf(waiting, replica) },
-    start: signal => start(replica, waiting, signal),
+    ...{ basics: replica.basics, stages: replica.stages, waiting, readiness: readinessOf(waiting, replica, rest) },
+    listen: rest?.listen,
+    start: signal => start(replica, rest, waiting, signal),
+    onDrained: () => rest?.part.stop?.(),
+    onClosing: () => rest?.part.close?.(),
   })
 }
 
-async function start(replica: AppReplica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
+/** REST, if the configuration wants it: nothing of it is loaded else. */
+async function restOf(replica: AppReplica, waiting: ReadonlySet<string>): Promise<Rest | undefined> {
+  if (replica.basics.config.apps.rest === undefined) return undefined
+  const { joinRest } = await import('./rest.ts')
+  return joinRest(replica, () => !waiting.has(kubernetesName))
+}
+
+async function start(
+  replica: AppReplica,
+  rest: Rest | undefined,
+  waiting: Set<string>,
+  signal: AbortSignal,
+): Promise<void> {
   const { basics, watches, policies, stages, tenants } = replica
   startParts(stages, 'first')
   await Promise.all([watches.group.whenReady(signal), tenants.whenKnown()])
   signal.throwIfAborted()
   waiting.delete(kubernetesName)
+  rest?.part.start?.()
   while (!policies.answered) await waitFor(policies.refusal ?? kubernetesName, waiting, replica, signal)
   startParts(stages, 'reached')
   // A rollout stops at a replica that could make nothing. If the policy is missing later, it stays ready: it stops apps.
@@ -45,7 +63,11 @@ async function waitFor(what: string, waiting: Set<string>, { basics }: AppReplic
 }
 
 /** Objects are made without Redis: a process without it is ready, and tells it. */
-function readinessOf(waiting: ReadonlySet<string>, { access, kube, watches, policies }: AppReplica): Readiness {
+function readinessOf(
+  waiting: ReadonlySet<string>,
+  { access, kube, watches, policies }: AppReplica,
+  rest: Rest | undefined,
+): Readiness {
   const kubernetes = () => {
     const reason = kube.trouble()
     return reason && `${kubernetesName}: ${inFull(reason)}`
@@ -55,11 +77,16 @@ function readinessOf(waiting: ReadonlySet<string>, { access, kube, watches, poli
     return reason && `${redisName}: ${inFull(reason)}`
   }
   const refused = () => watches.group.troubles()
+  const identity = () => {
+    const reason = rest?.trouble()
+    return reason && `the identity provider: ${reason}`
+  }
   return {
     waitingFor: () =>
       [...waiting].map(what =>
         what === kubernetesName ? (kubernetes() ?? [kubernetesName, ...refused()].join(': ')) : what,
       ),
-    troubles: () => [redis(), kubernetes(), policies.refusal, ...refused()].filter(each => each !== undefined),
+    troubles: () =>
+      [redis(), kubernetes(), policies.refusal, identity(), ...refused()].filter(each => each !== undefined),
   }
 }

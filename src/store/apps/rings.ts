@@ -8,6 +8,7 @@
  * | members | `group:NAME`; without it: all | the members of a group have changed, or the table is complete |
  * | sessions | `login:HASH`, `user:NAME`, `app:ID` | logins or sessions were revoked |
  * | intents | `app:ID` | a member wants the app to be started |
+ * | events | `app:UID` | the stream of an app has more events; gateways ignore it |
  * | missed | all | rings may have been lost; never sent |
  */
 import type { Clock } from '../../base/clock.ts'
@@ -24,6 +25,7 @@ const whats = {
   members: { kinds: ['group'], all: true },
   sessions: { kinds: ['login', 'user', 'app'], all: false },
   intents: { kinds: ['app'], all: false },
+  events: { kinds: ['app'], all: false },
 } as const satisfies Readonly<Record<string, { kinds: readonly string[]; all: boolean }>>
 
 type What = keyof typeof whats

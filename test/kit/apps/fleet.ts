@@ -16,6 +16,7 @@ import { type Intent, IntentStore } from '../../../src/store/apps/intents.ts'
 import { RouteStore, type RoutesRead } from '../../../src/store/apps/routes.ts'
 import type { Connection } from '../../../src/store/connection.ts'
 import { Keys } from '../../../src/store/keys.ts'
+import { tokensOf } from '../api/rest-calls.ts'
 import { AdminKube, type KubeAnswer } from '../cluster/kube.ts'
 import { eventually } from '../cluster/world.ts'
 import { folderVariable } from '../failpoints/arms.ts'
@@ -43,6 +44,8 @@ export interface AppFleetOptions {
   /** More of each group, by the name that it has here. */
   readonly group?: Readonly<Record<string, object>>
   readonly more?: Partial<ConfigInput>
+  /** People with tokens, by name and groups of the fleet; with REST for them. `root` is an administrator. */
+  readonly people?: Readonly<Record<string, readonly string[]>>
   readonly bed?: AppsBed
   /** Whether the start waits until they are ready. Default: yes. */
   readonly untilReady?: boolean
@@ -73,7 +76,7 @@ export class AppFleet {
 
   /** Without the guards that the run takes away, in the program and in the policy. */
   static async start(options: AppFleetOptions = {}): Promise<AppFleet> {
-    const { replicas = 2, groups = ['a'], apps, group, more, bed = testBed(), untilReady = true } = options
+    const { replicas = 2, groups = ['a'], apps, group, more, people, bed = testBed(), untilReady = true } = options
     const fleet = new AppFleet(bed)
     fleet.#redis = await startTestRedis({ stateDir: fleet.stateDir, keyPrefix: fleet.name })
     fleet.#connection = await openAsGateway(fleet.#redis.programUrl, fleet.name, { withoutEval: false })
@@ -85,8 +88,10 @@ export class AppFleet {
       redis: { url: fleet.#redis.programUrl, keyPrefix: fleet.name },
       kubernetes: { kubeconfig: await fleet.#kubeconfig(), namespace: fleet.name },
       engine: { leaseTtlMs: 3_000 },
+      ...(people && { identity: fleet.#identity(people) }),
       ...more,
       apps: {
+        ...(people && { rest: {} }),
         groups: Object.fromEntries(
           groups.map(each => [fleet.of(each), { namespace: fleet.of(each), ...group?.[each] }]),
         ),
@@ -103,6 +108,13 @@ export class AppFleet {
     for (let i = 1; i <= replicas; i += 1) await fleet.add(`apps-${i}`)
     if (untilReady) await fleet.ready()
     return fleet
+  }
+
+  #identity(people: Readonly<Record<string, readonly string[]>>): ConfigInput['identity'] {
+    const file = join(this.stateDir, 'tokens.yaml')
+    const named = Object.entries(people).map(([name, groups]) => [name, groups.map(group => this.of(group))] as const)
+    writeFileSync(file, stringify(tokensOf(Object.fromEntries(named))), { mode: 0o600 })
+    return { provider: 'static', static: { file } }
   }
 
   get redis(): Redis {
