@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { setupAppScene } from './fuzz/apps.ts'
 import { setupIdleScene } from './fuzz/idle.ts'
 import { setupLabs } from './fuzz/labs.ts'
 import { type FuzzOptions, parseFuzzOptions, usage } from './fuzz/options.ts'
@@ -51,7 +52,8 @@ async function fuzz(options: FuzzOptions, signal: AbortSignal): Promise<number> 
   }
 }
 
-function sceneOf({ tenants, idle }: FuzzOptions): SetupScene {
+function sceneOf({ tenants, apps, idle }: FuzzOptions): SetupScene {
+  if (apps) return setupAppScene
   if (tenants) return setupTenantScene
   return idle ? setupIdleScene : setupLabs
 }

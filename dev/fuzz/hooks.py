@@ -1,7 +1,7 @@
 """What Schemathesis cannot know of the API: tokens of users, and which odd answers are correct.
 
 SKYLAB_FUZZ_PEOPLE names a JSON file: {"users": {name: token}}. That of labs has "admin": token, and for the routes of
-activity "labs": {name: token}; that of tenants has "tenants": [name].
+activity "labs": {name: token}; that of tenants has "tenants": [name], that of apps "apps": [id].
 """
 
 import hashlib
@@ -21,7 +21,11 @@ ADMIN = PEOPLE.get("admin")
 LABS = PEOPLE.get("labs", {})
 TOKENS = [*USERS.values(), *LABS.values(), *([ADMIN] if ADMIN else [])]
 # Existing values of parameters in paths.
-EXISTING = {"username": NAMES, **({"name": PEOPLE["tenants"]} if "tenants" in PEOPLE else {})}
+EXISTING = {
+    "username": NAMES,
+    **({"name": PEOPLE["tenants"]} if "tenants" in PEOPLE else {}),
+    **({"id": PEOPLE["apps"]} if "apps" in PEOPLE else {}),
+}
 EVENT_ID = re.compile(r"[0-9]{1,16}-[0-9]{1,9}")
 
 # Clients do not follow the 303 of a create: it leads to a route of administrators (docs/clients.md).

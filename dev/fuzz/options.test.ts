@@ -5,7 +5,7 @@ import { parseFuzzOptions } from './options.ts'
 describe('parseFuzzOptions', () => {
   it('has defaults when no option is given', () => {
     expect(parseFuzzOptions([])).toEqual({
-      ...{ tenants: false, idle: false },
+      ...{ tenants: false, apps: false, idle: false },
       ...{ seconds: 60, seed: undefined, replicas: 3, users: 20 },
     })
   })
@@ -18,6 +18,11 @@ describe('parseFuzzOptions', () => {
   it('takes the routes of activity, which are those of labs', () => {
     expect(parseFuzzOptions(['--idle'])).toMatchObject({ idle: true, users: 20 })
     expect(() => parseFuzzOptions(['--idle', '--tenants'])).toThrow('--idle: a process that serves tenants has no labs')
+  })
+
+  it('takes the API of apps, which no other process has', () => {
+    expect(parseFuzzOptions(['--apps'])).toMatchObject({ apps: true, users: 20 })
+    expect(() => parseFuzzOptions(['--apps', '--idle'])).toThrow('--apps: a process that serves apps')
   })
 
   it('takes fractions of minutes, and a seed', () => {

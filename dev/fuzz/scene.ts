@@ -24,6 +24,8 @@ export interface People {
   readonly labs?: Readonly<Record<string, string>>
   /** Names of LNamespaces, if the API has them. */
   readonly tenants?: readonly string[]
+  /** Ids of apps, if the API has them. */
+  readonly apps?: readonly string[]
 }
 
 export interface SceneOptions extends Pick<FuzzOptions, 'replicas' | 'users'> {
