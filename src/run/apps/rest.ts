@@ -2,16 +2,16 @@
 import { createAppsApi } from '../../api/apps/app.ts'
 import { AppSecrets } from '../../appcontrol/secrets.ts'
 import { AppService } from '../../appcontrol/service.ts'
-import type { AppSights, IsMember } from '../../appcontrol/sights.ts'
+import type { AppSights } from '../../appcontrol/sights.ts'
 import { AppWriter } from '../../appcontrol/writer.ts'
-import { hasNamespace, mayBeGroup, membersOf } from '../../apps/members.ts'
 import { groupNameOf } from '../../apps/spec.ts'
 import { groupsAround } from '../../apps/world.ts'
+import type { ActivityService } from '../../idle/service.ts'
 import { keyOf } from '../../kube/cache.ts'
 import { RevocationStore } from '../../store/apps/revocations.ts'
-import { somebodyOf } from '../../sudo/people.ts'
 import { joinOwnRest, type OwnRest } from '../own-rest.ts'
 import type { Part } from '../part.ts'
+import { membership } from './membership.ts'
 import { joinPodEvents } from './pod-events.ts'
 import type { AppReplica } from './replica.ts'
 import { joinStreams } from './streams.ts'
@@ -21,9 +21,12 @@ export interface Rest extends Pick<OwnRest, 'listen' | 'trouble'> {
   readonly part: Part
 }
 
-/** @param isSynced whether the watches show the cluster */
-export function joinRest(replica: AppReplica, isSynced: () => boolean): Rest {
-  const { basics, kube, access, world, poke } = replica
+/**
+ * @param isSynced whether the watches show the cluster
+ * @param activity what is known of the use of apps, where idle apps are looked at
+ */
+export function joinRest(replica: AppReplica, isSynced: () => boolean, activity?: Pick<ActivityService, 'find'>): Rest {
+  const { basics, kube, access, world, tenants, poke } = replica
   const { config } = basics
   const podEvents = joinPodEvents(replica)
   const sights: AppSights = {
@@ -34,11 +37,14 @@ export function joinRest(replica: AppReplica, isSynced: () => boolean): Rest {
     podEventsOf: podEvents.of,
     onPodEvents: podEvents.on,
   }
+  const isMember = membership({
+    ...{ groups: config.apps.groups, names: config.tenants.rest ?? {}, tenant: name => tenants.get(name) },
+  })
   const streams = joinStreams(replica, sights)
   const onWritten = ({ ref }: { readonly ref: { readonly namespace?: string; readonly name: string } }) =>
     poke(keyOf(ref.namespace, ref.name))
   const apps = new AppService({
-    ...{ sights, isSynced, openEvents: streams.open, isMember: membershipOf(replica) },
+    ...{ sights, isSynced, openEvents: streams.open, isMember },
     writer: new AppWriter({ apps: sights.apps, kube, onWritten }),
     secrets: new AppSecrets(kube),
     instanceTypes: config.apps.instanceTypes,
@@ -46,7 +52,7 @@ export function joinRest(replica: AppReplica, isSynced: () => boolean): Rest {
   })
   const revocations = new RevocationStore(access.connection, access.keys)
   const { listen, trouble, stop, close } = joinOwnRest(basics, parts =>
-    createAppsApi({ ...parts, apps, revoke: revocation => revocations.revoke(revocation) }),
+    createAppsApi({ ...parts, apps, activity, revoke: revocation => revocations.revoke(revocation) }),
   )
   return {
     part: {
@@ -64,19 +70,5 @@ export function joinRest(replica: AppReplica, isSynced: () => boolean): Rest {
       },
     },
     ...{ listen, trouble },
-  }
-}
-
-/** As gateways decide: an LNamespace says who is in its group, any other group has those whose identity has it. */
-function membershipOf({ basics: { config }, tenants }: AppReplica): IsMember {
-  return (caller, group) => {
-    const fact = mayBeGroup(group, config.apps.groups) ? tenants.get(group) : undefined
-    if (!fact || !hasNamespace(fact)) return caller.groups.some(({ name }) => name === group)
-    const somebody = somebodyOf(caller, config.tenants.rest ?? {})
-    const { users, groups } = membersOf(fact)
-    return (
-      somebody !== undefined &&
-      (users.includes(somebody.username) || somebody.groups.some(each => groups.includes(each)))
-    )
   }
 }
