@@ -213,6 +213,17 @@ describe('AppService.delete', () => {
   })
 })
 
+test('no change is made of an app that is being deleted', async () => {
+  site.declare('a')
+  site.api.live = false
+  await site.service.delete('a', ann)
+  // The watch still shows it.
+  expect(site.service.find('a', ann).detail.phase).toBe('Stopping')
+  await expect(site.service.stop('a', ann, true)).rejects.toEqual(refused(404))
+  await expect(site.service.change('a', ann, { scope: 'public' })).rejects.toEqual(refused(404))
+  expect(site.patches).toEqual([])
+})
+
 describe('AppService.change', () => {
   test('changes what is given, and leaves the rest', async () => {
     site.declare('a', { spec: { displayName: 'A', scope: 'public', instanceType: 'small' } })
