@@ -106,10 +106,15 @@ describe('a change of env', () => {
 
   test('follows in the annotation with the wish by which the app was made, without secrets', async () => {
     const annotations = { [appAnnotations.templateData]: JSON.stringify({ id: 'a', env: [], scope: 'group' }) }
-    site.declare('a', { annotations })
-    await site.service.change('a', ann, { scope: 'public', env: [{ name: 'API_TOKEN', value: marked }] })
+    site.declare('a', { spec: podTemplate([{ name: 'A', value: '1' }]), annotations })
+    const env = [{ name: 'A' }, { name: 'API_TOKEN', value: marked }]
+    await site.service.change('a', ann, { scope: 'public', env })
     const text = site.object('a')!.metadata.annotations![appAnnotations.templateData]!
-    expect(JSON.parse(text)).toEqual({ id: 'a', scope: 'public', env: [{ name: 'API_TOKEN', value: '***' }] })
+    const shown = [
+      { name: 'A', value: '1' },
+      { name: 'API_TOKEN', value: '***' },
+    ]
+    expect(JSON.parse(text)).toEqual({ id: 'a', scope: 'public', env: shown })
   })
 })
 

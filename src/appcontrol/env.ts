@@ -76,6 +76,8 @@ export function shownEnv(entries: readonly JsonObject[], patterns: readonly stri
 export interface NewEnv {
   /** All variables of the container. */
   readonly entries: readonly JsonObject[]
+  /** Those of people among them. */
+  readonly own: readonly JsonObject[]
   /** Values for the Secret, by their keys. */
   readonly secrets: Readonly<Record<string, string>>
 }
@@ -109,7 +111,7 @@ export function newEnv(wishes: readonly EnvWish[], parts: EnvParts, { id, patter
     return { name, valueFrom: { secretKeyRef: { name: secretNameOf(id), key } } }
   })
   if (detail.length > 0) throw new ApiError(422, detail)
-  return { entries: [...parts.template, ...own], secrets }
+  return { entries: [...parts.template, ...own], own, secrets }
 }
 
 /** A key has 253 characters at most. */

@@ -10,7 +10,7 @@ import type { MergePatch } from '../kube/calls.ts'
 import { stamps } from '../kube/labels.ts'
 import type { Fact } from '../reconcile/types.ts'
 import type { Feed } from '../store/streams.ts'
-import { containersOf, type EnvWish, envParts, type NewEnv, newEnv, shownEnv } from './env.ts'
+import { containersOf, type EnvShown, type EnvWish, envParts, type NewEnv, newEnv, shownEnv } from './env.ts'
 import type { AppEvent } from './events.ts'
 import { noApp, notMember, wrongGroup } from './problems.ts'
 import type { AppSecrets } from './secrets.ts'
@@ -120,10 +120,13 @@ export class AppService implements Apps {
       throw noInstanceType(Object.keys(instanceTypes))
     const terms = { id, patterns, suffix: randomBytes(8).toString('hex') }
     const envOf = (app: Fact) => env && newEnv(env, envParts(app), terms)
-    const wished = (app: Fact): MergePatch => ({
-      spec: { displayName, scope, instanceType, ...podTemplateOf(app, envOf(app)) },
-      ...templateDataOf(app, change, patterns),
-    })
+    const wished = (app: Fact): MergePatch => {
+      const env = envOf(app)
+      return {
+        spec: { displayName, scope, instanceType, ...podTemplateOf(app, env) },
+        ...templateDataOf(app, change, env && shownEnv(env.own, patterns)),
+      }
+    }
     const write = this.#write(id, asker, 'change', ifMatch)
     const agent = `app=${id} ${write.what}`
     const prepare = async (app: Fact) => secrets.add(app, envOf(app)?.secrets ?? {}, agent)
@@ -191,20 +194,10 @@ function podTemplateOf(app: Fact, env: NewEnv | undefined): JsonObject {
 }
 
 /** The wish by which it was made follows, where the app has one: clients show it for the next change. */
-function templateDataOf(app: Fact, change: AppChange, patterns: readonly string[]): MergePatch {
+function templateDataOf(app: Fact, { env: _, ...rest }: AppChange, env: readonly EnvShown[] | undefined): MergePatch {
   const text = annotationOf(app, appAnnotations.templateData)
   if (text === '') return {}
-  const { env, ...rest } = change
-  const data = {
-    ...parsed(text),
-    ...rest,
-    ...(env && {
-      env: shownEnv(
-        env.map(each => ({ ...each })),
-        patterns,
-      ),
-    }),
-  }
+  const data = { ...parsed(text), ...rest, ...(env && { env }) }
   return { metadata: { annotations: { [appAnnotations.templateData]: JSON.stringify(data) } } }
 }
 
