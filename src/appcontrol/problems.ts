@@ -11,12 +11,6 @@ export const notMember = (group: string, ...loc: string[]): ApiError =>
     ...(loc.length > 0 && { loc }),
   })
 
-export const wrongGroup = (): ApiError =>
-  new ApiError(403, {
-    msg: 'its namespace is not that of its group, so it is open to administrators alone',
-    type: 'forbidden',
-  })
-
 export const changed = (): ApiError =>
   new ApiError(412, {
     msg: 'the app has another version than If-Match names',

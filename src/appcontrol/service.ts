@@ -12,7 +12,7 @@ import type { Fact } from '../reconcile/types.ts'
 import type { Feed } from '../store/streams.ts'
 import { containersOf, type EnvShown, type EnvWish, envParts, type NewEnv, newEnv, shownEnv } from './env.ts'
 import type { AppEvent } from './events.ts'
-import { noApp, notMember, wrongGroup } from './problems.ts'
+import { noApp, notMember } from './problems.ts'
 import type { AppSecrets } from './secrets.ts'
 import { type AppSights, annotationOf, holderOf, type IsMember, specOf } from './sights.ts'
 import { type AppSummary, type AppVersion, detailOf, type PodView, phaseOf, podView, summaryOf } from './view.ts'
@@ -93,7 +93,7 @@ export class AppService implements Apps {
     const ids = [...new Set([...sights.apps.values()].map(({ ref }) => ref.name))].filter(id => id > cursor).sort()
     const apps: AppSummary[] = []
     for (const id of ids) {
-      const app = this.#holder(id)
+      const app = this.#holder(id, asker)
       if (!app || !this.#isShown(app, asker)) continue
       if ((group !== undefined && groupNameOf(app) !== group) || (phase !== undefined && phaseOf(app) !== phase))
         continue
@@ -157,18 +157,21 @@ export class AppService implements Apps {
   /** @throws {ApiError} 403, 404, 503 */
   #app(id: string, asker: Asker): Fact {
     this.#requireSync()
-    const app = this.#holder(id)
+    const app = this.#holder(id, asker)
     if (!app) throw noApp()
     if (this.#isShown(app, asker)) return app
-    throw this.#options.sights.groupOf(app) === undefined ? wrongGroup() : notMember(groupNameOf(app))
+    throw notMember(groupNameOf(app))
   }
 
-  /** An app of no group takes its id from nobody. */
-  #holder(id: string): Fact | undefined {
+  /**
+   * An app of no group takes its id from nobody, and only administrators see it: else whoever has any namespace could make ids
+   * answer what he likes.
+   */
+  #holder(id: string, { audience }: Asker): Fact | undefined {
     const { sights } = this.#options
     const named = [...sights.named(id)]
     const ofGroups = named.filter(app => sights.groupOf(app) !== undefined)
-    return holderOf(ofGroups.length > 0 ? ofGroups : named)
+    return holderOf(ofGroups.length > 0 || audience === 'user' ? ofGroups : named)
   }
 
   #isShown(app: Fact, { audience, caller }: Asker): boolean {

@@ -177,12 +177,12 @@ export const problemTable = {
   },
   notMember: {
     status: 403,
-    when: 'the caller is no member of the group of the app; or its namespace is not that of its group, so that only administrators see it',
+    when: 'the caller is no member of the group of the app',
     example: { msg: 'you are not a member of the group physics', type: 'forbidden' },
   },
   noApp: {
     status: 404,
-    when: 'there is no app of this id',
+    when: 'there is no app of this id, or its namespace is not that of its group, so that only administrators see it',
     example: { msg: 'there is no app of this id', type: 'unknown_app', loc: ['path', 'id'] },
   },
   secretTaken: {

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callRest, followRest, type RestRequest, type StreamedEvent } from '../../kit/api/rest-calls.ts'
 import { AppFleet } from '../../kit/apps/fleet.ts'
+import { kwokType } from '../../kit/apps/objects.ts'
 import { startOwnBed } from '../../kit/apps/own-bed.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 
@@ -11,7 +12,8 @@ let fleet: AppFleet
 beforeAll(async () => {
   bed = await startOwnBed()
   const people = { ann: ['a'], bob: ['b'], eve: [], root: [] }
-  fleet = await AppFleet.start({ replicas: 3, groups: ['a', 'b'], people, bed })
+  const instanceTypes = { small: kwokType, nowhere: { ...kwokType, nodeSelector: { type: 'nowhere' } } }
+  fleet = await AppFleet.start({ replicas: 3, groups: ['a', 'b'], people, bed, apps: { instanceTypes } })
 })
 afterAll(async () => {
   await fleet?.stop()
@@ -162,7 +164,7 @@ describe('events', () => {
   })
 
   test('say why a pod does not start, and end with the app', async () => {
-    await made('stuck', { pod: { nodeSelector: { 'no-such': 'node' } }, instanceType: 'nowhere' })
+    await made('stuck', { instanceType: 'nowhere' })
     const gone = followed(1, 'stuck', ({ event }) => event === 'gone')
     const error = await followed(2, 'stuck', ({ event }) => event === 'error')
     expect(error.at(-1)!.data).toMatch(/available|node/)
