@@ -29,7 +29,7 @@ export const controlsOfIdle: readonly Control[] = [
   {
     // The script does not ask whether somebody came since the look.
     name: 'idle-no-touches',
-    attacks: [{ name: 'idle K3 ', expected: /kept by the reply, and stopped/ }],
+    attacks: ['idle K3 ', 'apps K3 '].map(name => ({ name, expected: /kept by the reply, and stopped/ })),
     edits: [
       {
         file: stops,

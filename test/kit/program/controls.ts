@@ -12,6 +12,7 @@ import type { Control, Edit } from './control.ts'
 import { controlsOfDeclarations } from './controls-of-declarations.ts'
 import { controlsOfGateway } from './controls-of-gateway.ts'
 import { controlsOfIdle } from './controls-of-idle.ts'
+import { controlsOfIdleApps } from './controls-of-idle-apps.ts'
 import { controlsOfTenants } from './controls-of-tenants.ts'
 
 /** Environment variable of vitest: names of controls for every fleet, separated by commas. */
@@ -260,6 +261,7 @@ export const controls: readonly Control[] = [
   ...controlsOfTenants,
   ...controlsOfIdle,
   ...controlsOfGateway,
+  ...controlsOfIdleApps,
 ]
 
 /**

@@ -47,10 +47,10 @@ async function incarnations(trial: Trial): Promise<void> {
   const apps = await idleApps()
   await apps.gateway(trial, 'g')
   for (let round = 0; round < rounds; round += 1) {
-    const ids = await apps.idle(points.length + (isWhole ? 1 : 0), `k4-${round}`)
+    const ids = await apps.idle(points.length + 1, `k4-${round}`)
     await Promise.all([
       ...points.map((point, i) => replaced(trial, apps, ids[i]!, point)),
-      ...(isWhole ? [edited(trial, apps, ids.at(-1)!)] : []),
+      edited(trial, apps, ids.at(-1)!),
     ])
   }
 }
