@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   appFact,
@@ -10,45 +9,21 @@ import {
   withPod,
 } from '../../test/kit/apps/facts.ts'
 import { asObject, asObjects, type JsonObject } from '../base/json.ts'
-import { factOf, objectToCreate } from '../reconcile/facts.ts'
 import { plan } from '../reconcile/plan.ts'
-import type { Fact, Wanted } from '../reconcile/types.ts'
 import golden from './render.golden.json' with { type: 'json' }
 import { renderApp } from './render.ts'
+import {
+  containerOf,
+  deploymentOf,
+  objectOf,
+  podOf,
+  prunedOf,
+  render,
+  sources,
+  stored,
+  withoutNulls,
+} from './testing/rendered.ts'
 import { appParent } from './words.ts'
-
-const render = (fact: Fact, settings = appSettings()) =>
-  renderApp(fact, checkedFact(fact, settings).spec!, settings, false)
-
-const objectOf = (objects: readonly Wanted[], kind: string, name = 'app-mlflow-xyzab'): JsonObject =>
-  objects.map(({ object }) => object).find(({ kind: each, metadata }) => each === kind && metadata.name === name)!
-
-const deploymentOf = (fact: Fact, settings = appSettings()) =>
-  asObject(objectOf(render(fact, settings).objects, 'Deployment').spec)
-const podOf = (fact: Fact, settings = appSettings()) => asObject(asObject(deploymentOf(fact, settings).template).spec)
-const containerOf = (fact: Fact, settings = appSettings()) => asObjects(podOf(fact, settings).containers)[0]!
-const prunedOf = (fact: Fact) => render(fact).pruned
-
-/** What the server stores: fields that are null are not. */
-const withoutNulls = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(withoutNulls)
-  if (typeof value !== 'object' || value === null) return value
-  const fields = Object.entries(value).filter(([, inner]) => inner !== null)
-  return Object.fromEntries(fields.map(([name, inner]) => [name, withoutNulls(inner)]))
-}
-
-const sources = ['Deployment', 'Service', 'NetworkPolicy'].map(kind => ({
-  paths: [['spec'], ['metadata', 'labels']],
-  watch: {
-    kind,
-    apiVersion: { Deployment: 'apps/v1', Service: 'v1', NetworkPolicy: 'networking.k8s.io/v1' }[kind]!,
-  },
-}))
-const stored = (wish: Wanted): Fact =>
-  factOf(withoutNulls({ ...objectToCreate(wish), ...{} }) as ReturnType<typeof objectToCreate>, [
-    ['spec'],
-    ['metadata', 'labels'],
-  ])
 
 describe('renderApp', () => {
   it('renders the application of the seed in a group with a volume to the last field', () => {
@@ -102,6 +77,35 @@ describe('renderApp', () => {
         mountPath: '/phapplications/mlflow-xyzab',
       })
     }
+  })
+
+  it('corrects policies at once where pods stand, and names each target once', () => {
+    const ports = [
+      { name: 'a', port: 80, targetPort: 5000 },
+      { name: 'b', port: 81, targetPort: 5000 },
+    ]
+    const fact = appWith({ svcTemplate: { spec: { ports } }, httpPort: 80 })
+    const { spec } = checkedFact(fact)
+    const restricting = (hasPods: boolean) =>
+      renderApp(fact, spec!, appSettings(), hasPods).objects.map(({ restricts }) => restricts ?? false)
+    expect([restricting(false), restricting(true)]).toEqual([
+      [false, false, false, false],
+      [true, true, false, false],
+    ])
+    const [policy] = render(fact).objects
+    expect(asObjects(asObject(policy!.object.spec).ingress)[0]!.ports).toEqual([{ protocol: 'TCP', port: 5000 }])
+  })
+
+  it('lets no volume of the app take the place of the group’s', () => {
+    const fact = inPhysics(
+      withPod({
+        containers: [{ name: 'a', image: 'a', volumeMounts: [{ name: 'v', mountPath: '/project/physics/' }] }],
+        volumes: [{ name: 'v', emptyDir: {} }],
+      }),
+    )
+    const paths = asObjects(containerOf(fact).volumeMounts).map(({ name, mountPath }) => `${name} ${mountPath}`)
+    expect(paths).toEqual(['primehub-group /project/physics', 'primehub-data-0 /datasets/surveys'])
+    expect(prunedOf(fact)).toEqual(['spec.podTemplate.spec.containers[0].volumeMounts: /project/physics/'])
   })
 
   it('replaces no variable in the values of presets', () => {
@@ -160,170 +164,4 @@ describe('renderApp', () => {
       tolerations: [{ key: 'nvidia.com/gpu' }],
     })
   })
-})
-
-describe('the allow-list', () => {
-  it.each<[string, JsonObject, string]>([
-    ['hostNetwork', { hostNetwork: true }, 'hostNetwork'],
-    ['hostPID', { hostPID: true }, 'hostPID'],
-    ['hostIPC', { hostIPC: true }, 'hostIPC'],
-    ['a node', { nodeName: 'n' }, 'nodeName'],
-    ['labels of nodes', { nodeSelector: { a: 'b' } }, 'nodeSelector'],
-    ['tolerations', { tolerations: [{ operator: 'Exists' }] }, 'tolerations'],
-    ['an account', { serviceAccountName: 'admin' }, 'serviceAccountName'],
-    ['a token', { automountServiceAccountToken: true }, 'automountServiceAccountToken'],
-    ['service links', { enableServiceLinks: true }, 'enableServiceLinks'],
-    ['init containers', { initContainers: [{ name: 'i', image: 'i' }] }, 'initContainers'],
-    ['a priority', { priorityClassName: 'system-node-critical' }, 'priorityClassName'],
-    ['a runtime', { runtimeClassName: 'r' }, 'runtimeClassName'],
-    ['groups of files', { securityContext: { supplementalGroups: [0] } }, 'securityContext.supplementalGroups'],
-    ['sysctls', { securityContext: { sysctls: [{ name: 'a', value: 'b' }] } }, 'securityContext.sysctls'],
-    ['an unknown field', { tomorrow: 1 }, 'tomorrow'],
-    ['a volume of hostPath', { volumes: [{ name: 'v', hostPath: { path: '/' } }] }, 'volumes[0].hostPath'],
-    ['a projected volume', { volumes: [{ name: 'v', projected: {} }] }, 'volumes[0].projected'],
-    ['a volume of nfs', { volumes: [{ name: 'v', nfs: {} }] }, 'volumes[0].nfs'],
-    ['a volume of our names', { volumes: [{ name: 'primehub-group', emptyDir: {} }] }, 'volumes[0].name'],
-  ])('leaves out %s, and says so', (_, pod, path) => {
-    const fact = withPod(pod)
-    expect(prunedOf(fact)).toContain(`spec.podTemplate.spec.${path}`)
-    expect(withoutNulls(podOf(fact))).toEqual(withoutNulls(podOf(appFact())))
-  })
-
-  it.each<[string, JsonObject, string]>([
-    ['privilege', { securityContext: { privileged: true } }, 'securityContext.privileged'],
-    ['capabilities', { securityContext: { capabilities: { add: ['ALL'] } } }, 'securityContext.capabilities.add'],
-    ['escalation', { securityContext: { allowPrivilegeEscalation: true } }, 'securityContext.allowPrivilegeEscalation'],
-    [
-      'no seccomp',
-      { securityContext: { seccompProfile: { type: 'Unconfined' } } },
-      'securityContext.seccompProfile.type',
-    ],
-    ['/proc unmasked', { securityContext: { procMount: 'Unmasked' } }, 'securityContext.procMount'],
-    ['resources', { resources: { limits: { cpu: '64' } } }, 'resources'],
-    ['hooks', { lifecycle: { postStart: { exec: { command: ['a'] } } } }, 'lifecycle'],
-    ['envFrom', { envFrom: [{ secretRef: { name: 's' } }] }, 'envFrom'],
-    ['devices', { volumeDevices: [{ name: 'd', devicePath: '/dev/d' }] }, 'volumeDevices'],
-    [
-      'a probe of another host',
-      { livenessProbe: { tcpSocket: { port: 1, host: '169.254.169.254' } } },
-      'livenessProbe.tcpSocket.host',
-    ],
-    ['a mount of no volume', { volumeMounts: [{ name: 'v', mountPath: '/v' }] }, 'volumeMounts: /v'],
-  ])('leaves out of the container %s, and says so', (_, container, path) => {
-    expect(prunedOf(withContainer(container))).toContain(`spec.podTemplate.spec.containers[0].${path}`)
-  })
-
-  it('leaves out a hostPort alone of its port', () => {
-    const fact = withContainer({ ports: [{ containerPort: 80, hostPort: 80, hostIP: '0.0.0.0' }] })
-    expect(containerOf(fact).ports).toEqual([{ containerPort: 80 }])
-    expect(prunedOf(fact)).toEqual(
-      ['hostPort', 'hostIP'].map(field => `spec.podTemplate.spec.containers[0].ports[0].${field}`),
-    )
-  })
-
-  it('leaves out all containers but the first, and all of a Service but its ports', () => {
-    const containers = [
-      { name: 'a', image: 'a' },
-      { name: 'b', image: 'b', securityContext: { privileged: true } },
-    ]
-    const fact = withPod({ containers })
-    expect(asObjects(podOf(fact).containers).map(({ name }) => name)).toEqual(['a'])
-    expect(prunedOf(fact)).toEqual(['spec.podTemplate.spec.containers[1]'])
-    const service = appWith({
-      svcTemplate: {
-        spec: { type: 'LoadBalancer', externalIPs: ['192.0.2.1'], ports: [{ port: 5000, nodePort: 30_000 }] },
-      },
-    })
-    expect(prunedOf(service)).toEqual(['spec.svcTemplate.spec.type', 'spec.svcTemplate.spec.externalIPs'])
-    expect(withoutNulls(objectOf(render(service).objects, 'Service').spec)).toEqual({
-      type: 'ClusterIP',
-      selector: { app: 'primehub-app', 'primehub.io/phapplication': 'mlflow-xyzab' },
-      ports: [{ port: 5000, protocol: 'TCP', targetPort: 5000 }],
-    })
-  })
-
-  it('keeps what an app may say', () => {
-    const container = {
-      ...{ name: 'c', image: 'i', command: ['a'], args: ['b', ''], workingDir: '/w' },
-      env: [{ name: 'S', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } }],
-      ports: [{ name: 'http', containerPort: 80, protocol: 'TCP' }],
-      readinessProbe: { httpGet: { path: '/', port: 'http' }, periodSeconds: 5 },
-      securityContext: { runAsUser: 1_000, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
-      volumeMounts: [{ name: 'v', mountPath: '/v', readOnly: true }],
-    }
-    const pod = {
-      ...{ containers: [container], terminationGracePeriodSeconds: 5, imagePullSecrets: [{ name: 'p' }] },
-      securityContext: { fsGroup: 7, runAsGroup: 8, seccompProfile: { type: 'RuntimeDefault' } },
-      volumes: [
-        { name: 'v', configMap: { name: 'c', defaultMode: 0o440 } },
-        { name: 'w', persistentVolumeClaim: { claimName: 'w' } },
-        { name: 'x', secret: { secretName: 'x' } },
-        { name: 'y', emptyDir: {} },
-      ],
-    }
-    const fact = withPod(pod)
-    expect(prunedOf(fact)).toEqual([])
-    expect(podOf(fact)).toMatchObject({
-      ...pod,
-      containers: expect.anything(),
-      volumes: expect.arrayContaining(pod.volumes),
-    })
-    const { env, volumeMounts, ...rest } = container
-    expect(containerOf(fact)).toMatchObject(rest)
-    expect(containerOf(fact).env).toEqual(expect.arrayContaining(env))
-    expect(containerOf(fact).volumeMounts).toEqual(expect.arrayContaining(volumeMounts))
-  })
-
-  it('leaves out Secrets and claims where two groups have apps', () => {
-    const settings = appSettings({ groups: { phusers: { namespace: 'hub' }, others: { namespace: 'hub' } } })
-    const fact = withPod({
-      volumes: [
-        { name: 'a', secret: { secretName: 'a' } },
-        { name: 'b', persistentVolumeClaim: { claimName: 'b' } },
-        { name: 'c', configMap: { name: 'c' } },
-      ],
-    })
-    expect(asObjects(podOf(fact, settings).volumes).map(({ name }) => name)).toEqual(['primehub-app', 'c'])
-    const env = withContainer({ env: [{ name: 'S', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } }] })
-    expect(asObjects(containerOf(env, settings).env).at(-1)).toEqual({ name: 'S' })
-  })
-})
-
-const anyJson = fc.jsonValue({ maxDepth: 4 })
-/** Values of the right names and any type. */
-const anyContainer = fc.record(
-  Object.fromEntries(
-    ['name', 'image', 'env', 'ports', 'securityContext', 'volumeMounts', 'livenessProbe', 'args', 'lifecycle'].map(
-      name => [name, anyJson],
-    ),
-  ),
-  { requiredKeys: [] },
-)
-const anyPod = fc.record(
-  {
-    containers: fc.array(fc.oneof(anyContainer, anyJson), { maxLength: 3 }),
-    ...{ volumes: fc.array(anyJson), securityContext: anyJson, hostNetwork: anyJson, imagePullSecrets: anyJson },
-  },
-  { requiredKeys: [] },
-)
-
-it('whatever an app says, it gets no right, and what stands of it is at rest', () => {
-  fc.assert(
-    fc.property(anyPod, anyJson, anyJson, (pod, ports, httpPort) => {
-      const fact = appWith({ podTemplate: { spec: pod as JsonObject }, svcTemplate: { spec: { ports } }, httpPort })
-      const container = { ...asObjects(pod.containers)[0], image: 'i' }
-      const sound = withPod({ ...(pod as JsonObject), containers: [container] })
-      for (const each of [fact, sound]) {
-        const { spec } = checkedFact(each)
-        if (!spec) continue
-        const { objects } = renderApp(each, spec, appSettings(), true)
-        const text = JSON.stringify(withoutNulls(objects.map(({ object }) => object)))
-        expect(text).not.toMatch(/"(hostPath|hostNetwork|privileged|serviceAccountName|nodeName|hostPort)"/)
-        const standing = objects.map(stored)
-        expect(plan({ objects, standing, parent: each }, { parent: appParent, sources })).toEqual([])
-      }
-      expect(checkedFact(sound).spec).toBeDefined()
-    }),
-    { numRuns: 40 },
-  )
 })
