@@ -8,8 +8,8 @@ const others: Readonly<Record<Exclude<Wing, 'labs'>, { readonly files: RegExp; r
   reconcile: { files: /(^|-)declarations\./, attacks: /^N\d/ },
   tenants: { files: /^tenants\./, attacks: /^tenants / },
   idle: { files: /^idle\./, attacks: /^idle / },
-  apps: { files: /^apps\./, attacks: /^apps / },
   gateway: { files: /^gateway\./, attacks: /^gateway / },
+  apps: { files: /^(idle-)?apps\./, attacks: /^apps / },
 }
 
 function wingOf(name: string, by: 'files' | 'attacks'): Wing {
