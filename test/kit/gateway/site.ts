@@ -15,6 +15,7 @@ import type { AppRoute } from '../../../src/base/app-route.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { formatTokens } from '../../../src/identity/tokens.ts'
+import { IntentStore } from '../../../src/store/apps/intents.ts'
 import { MemberStore } from '../../../src/store/apps/members.ts'
 import { RevocationStore } from '../../../src/store/apps/revocations.ts'
 import { RouteStore } from '../../../src/store/apps/routes.ts'
@@ -61,6 +62,7 @@ export class GatewaySite {
   readonly routes: RouteStore
   readonly members: MemberStore
   readonly revocations: RevocationStore
+  readonly intents: IntentStore
   readonly gateways: Replica[] = []
   readonly #apps: RawApp[] = []
   readonly #wires: Wire[] = []
@@ -76,6 +78,7 @@ export class GatewaySite {
     this.admin = new Client(redis.url).on('error', () => {})
     this.routes = new RouteStore(this.connection, this.keys)
     this.members = new MemberStore(this.connection, this.keys)
+    this.intents = new IntentStore(this.connection, this.keys)
     this.revocations = new RevocationStore(this.connection, this.keys)
   }
 

@@ -4,7 +4,8 @@ import { GatewaySite } from '../../../kit/gateway/site.ts'
 let started: Promise<GatewaySite> | undefined
 
 export function sharedSite(): Promise<GatewaySite> {
-  started ??= GatewaySite.start({ gateways: 2 })
+  // One person opens them all.
+  started ??= GatewaySite.start({ gateways: 2, config: { gateway: { limits: { socketsPerUser: 1000 } } } })
   return started
 }
 
