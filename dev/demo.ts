@@ -1,5 +1,6 @@
 // From nothing to a lab on a real cluster, through several replicas:  npm run demo -- --help
 import { systemClock } from '../src/base/clock.ts'
+import { demoOfApps } from './apps/demo.ts'
 import {
   asked,
   askLab,
@@ -115,8 +116,13 @@ function remove(context: Context): Promise<number> {
   return removeLab(demo, stack.redis.url, options)
 }
 
-const demoFor = ({ inCluster, hub, tenants, idle }: DemoOptions) =>
-  inCluster ? demoInCluster : idle ? demoOfIdleness : hub ? demoWithHub : tenants ? demoOfTenants : demo
+function demoFor({ inCluster, hub, tenants, idle, apps }: DemoOptions) {
+  if (inCluster) return demoInCluster
+  if (apps) return demoOfApps
+  if (idle) return demoOfIdleness
+  if (hub) return demoWithHub
+  return tenants ? demoOfTenants : demo
+}
 
 await runCommand({
   usage,

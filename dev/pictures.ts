@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { systemClock } from '../src/base/clock.ts'
+import { takeAppsPicture } from './apps/picture.ts'
 import { LabClient } from './demo/client.ts'
 import { takeHubPicture } from './hub/pictures.ts'
 import { drawIdleness } from './idle/picture.ts'
@@ -21,6 +22,7 @@ interface Options {
   readonly labs: number
   readonly hub: boolean
   readonly idle: boolean
+  readonly apps: boolean
 }
 
 const usage = `usage: npm run pictures -- [OPTIONS]
@@ -28,6 +30,7 @@ const usage = `usage: npm run pictures -- [OPTIONS]
   --labs N    labs made at once for docs/metrics.svg (default 100), on nodes of KWOK
   --hub       docs/hub.png instead: from the login to a lab on a real node, in Debian's Chromium
   --idle      docs/idle.svg instead: Prometheus' view while real labs are left alone
+  --apps      docs/apps.png instead: from the login to pages of apps on a real node
 
 docs/trace.svg is the creation of one lab; docs/metrics.svg is Prometheus' view while many are made.
 `
@@ -35,12 +38,12 @@ docs/trace.svg is the creation of one lab; docs/metrics.svg is Prometheus' view 
 function parse(args: readonly string[]): Options {
   try {
     const flag = { type: 'boolean', default: false } as const
-    const options = { labs: { type: 'string', default: '100' }, hub: flag, idle: flag } as const
+    const options = { labs: { type: 'string', default: '100' }, hub: flag, idle: flag, apps: flag } as const
     const { values } = parseArgs({ args: [...args], options })
     const labs = Number(values.labs)
     if (!Number.isInteger(labs) || labs < 1)
       throw new UsageError(`--labs: must be a whole number from 1, not ${values.labs}`)
-    return { labs, hub: values.hub, idle: values.idle }
+    return { labs, hub: values.hub, idle: values.idle, apps: values.apps }
   } catch (error) {
     throw error instanceof UsageError ? error : new UsageError((error as Error).message)
   }
@@ -149,11 +152,12 @@ async function write(name: string, svg: string): Promise<void> {
   await writeFile(fileURLToPath(new URL(`../docs/${name}`, import.meta.url)), svg)
 }
 
-const hubPicture = fileURLToPath(new URL('../docs/hub.png', import.meta.url))
+const pictureAt = (name: string) => fileURLToPath(new URL(`../docs/${name}.png`, import.meta.url))
 
 async function take(options: Options, signal: AbortSignal): Promise<number> {
-  if (!options.hub && !options.idle) return run(options, signal)
-  if (options.hub) await takeHubPicture(hubPicture, signal)
+  if (!options.hub && !options.idle && !options.apps) return run(options, signal)
+  if (options.hub) await takeHubPicture(pictureAt('hub'), signal)
+  if (options.apps) await takeAppsPicture(pictureAt('apps'), signal)
   if (options.idle) await write('idle.svg', await drawIdleness(signal))
   return 0
 }

@@ -9,7 +9,7 @@ import { pushImages } from '../in-cluster/images.ts'
 import { startPodRegistry } from '../in-cluster/registry.ts'
 import { inClusterChoice, type Prepared, redisUser, startNames } from '../in-cluster/stack.ts'
 import { createKubectl, type Kubectl } from '../kube/kubectl.ts'
-import { registryHosts } from '../node/runtime.ts'
+import { mirrorRegistry } from '../node/runtime.ts'
 import { searchPath } from '../process/command.ts'
 import { marker } from '../process/process.ts'
 import type { Progress } from '../process/progress.ts'
@@ -67,16 +67,8 @@ async function provideImages({ stateDir, prepared, signal }: WorldOptions, regis
   await pushLayout({ layout: image.layout, registry, repository: 'skylab', tags: [version] })
   const redis = join(folder, 'redis-server.layout')
   await pushLayout({ layout: redis, registry, repository: 'library/redis', tags: ['7.2'] })
-  for (const name of ['registry.example.org', 'docker.io']) mirror(cluster.stateDir, name, registry)
+  for (const name of ['registry.example.org', 'docker.io']) mirrorRegistry(cluster.stateDir, name, registry)
   return coredns
-}
-
-/** Makes containerd ask the run's registry for images of another one. */
-function mirror(stateDir: string, name: string, registry: string): void {
-  const folder = join(registryHosts(stateDir), name)
-  mkdirSync(folder, { recursive: true })
-  const host = `[host."http://${registry}"]\ncapabilities = ["pull", "resolve"]\n`
-  writeFileSync(join(folder, 'hosts.toml'), `server = "http://${registry}"\n\n${host}`)
 }
 
 async function siteValues(options: WorldOptions, cluster: Cluster): Promise<SiteValues> {

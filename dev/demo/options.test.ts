@@ -15,6 +15,7 @@ describe('parseOptions', () => {
       hub: null,
       tenants: false,
       idle: false,
+      apps: false,
       rollout: 0,
       cluster: { kubeconfig: undefined, context: undefined, realNode: 'auto', kwok: 1 },
     })
@@ -33,6 +34,7 @@ describe('parseOptions', () => {
       hub: null,
       tenants: false,
       idle: false,
+      apps: false,
       rollout: 0,
       cluster: { kubeconfig: 'f', context: 'c', realNode: 'never', kwok: 7 },
     })
@@ -48,6 +50,15 @@ describe('parseOptions', () => {
   ])('refuses %s with a message', (args, words) => {
     expect(() => parseOptions(args)).toThrow(UsageError)
     expect(() => parseOptions(args)).toThrow(words)
+  })
+})
+
+describe('--apps', () => {
+  it('allows a number of controllers, and no other place or story', () => {
+    expect(parseOptions('--apps --replicas 2'.split(' '))).toMatchObject({ apps: true, replicas: 2 })
+    for (const other of ['--hub', '--idle', '--tenants', '--in-cluster', '--kwok 1', '--kubeconfig f']) {
+      expect(() => parseOptions(['--apps', ...other.split(' ')]), other).toThrow(/not with --apps/)
+    }
   })
 })
 

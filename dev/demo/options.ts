@@ -17,6 +17,7 @@ export const usage = `usage: npm run demo -- [OPTIONS]
   --hub               a JupyterHub before it, to log in to with a browser (needs a real node)
   --tenants           people make namespaces and become root of them; with --in-cluster: install tenants too
   --idle              five labs are left alone: those that nobody uses end (needs a real node); with --hub through a Hub
+  --apps              MLflow and Streamlit for a group, with a browser, through two gateways (needs a real node)
   --hub-version N     its major version, 5 or 6 (default 6)
   --rollout N         with --in-cluster and --once: replace all replicas while N labs are created on KWOK
   --kubeconfig FILE   use this cluster instead of one in a box
@@ -38,6 +39,8 @@ export interface DemoOptions {
   readonly tenants: boolean
   /** Whether labs are left alone until those that nobody uses end. */
   readonly idle: boolean
+  /** Whether a group has apps, instead of labs. */
+  readonly apps: boolean
   /** Number of labs created while all replicas are replaced; 0 for no rollout. */
   readonly rollout: number
   /** The cluster. With a real node it gets one node of KWOK too, for machines that cannot have a real one. */
@@ -60,6 +63,7 @@ export function parseOptions(args: readonly string[]): DemoOptions {
     hub: values.hub ? hubVersion(values['hub-version'] ?? '6') : null,
     tenants: values.tenants,
     idle: values.idle,
+    apps: values.apps,
     rollout: values.rollout === undefined ? 0 : count('rollout', values.rollout),
     cluster: {
       kubeconfig: values.kubeconfig,
@@ -76,7 +80,7 @@ function parse(args: readonly string[]) {
   const text = { type: 'string' } as const
   const options = {
     ...{ once: flag, json: flag, 'keep-lab': flag, 'no-lab': flag, 'in-cluster': flag, rollout: text },
-    ...{ hub: flag, 'hub-version': text, tenants: flag, idle: flag },
+    ...{ hub: flag, 'hub-version': text, tenants: flag, idle: flag, apps: flag },
     ...{ replicas: number, users: number, kwok: text, kubeconfig: text, context: text },
   }
   try {
@@ -95,6 +99,9 @@ function refuseMixtures(values: ReturnType<typeof parse>): void {
   if (values.hub && values.tenants) throw new UsageError('--tenants: not with --hub')
   for (const name of ['tenants', 'in-cluster', 'kwok', 'kubeconfig', 'context'] as const) {
     if (values.idle && values[name]) throw new UsageError(`--${name}: not with --idle`)
+  }
+  for (const name of ['hub', 'idle', 'tenants', 'in-cluster', 'kwok', 'kubeconfig', 'context'] as const) {
+    if (values.apps && values[name]) throw new UsageError(`--${name}: not with --apps`)
   }
   const place = values.hub ? '--hub' : values['in-cluster'] ? '--in-cluster' : '--tenants'
   if (!values.hub && !values['in-cluster'] && !values.tenants) return

@@ -1,6 +1,7 @@
 /** Takes the picture docs/hub.png of the steps to a lab: login, form, progress, and a cell that has run. */
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { username } from '../demo/lab.ts'
+import { arrange } from '../pictures/arrange.ts'
 import { createProgress } from '../process/progress.ts'
 import { launchBrowser } from '../setup/browser.ts'
 import { setup } from '../setup/setup.ts'
@@ -8,8 +9,6 @@ import { runCell } from './notebook.ts'
 import { type Platform, withPlatform } from './platform.ts'
 
 const size = { width: 960, height: 720 }
-/** Size of each of the four steps in the picture. */
-const shown = { width: 640, height: 480 }
 const limitMs = 120_000
 
 /** @param file path of the picture: four steps in two rows */
@@ -43,12 +42,4 @@ async function walk(page: Page, { hub, stack }: Platform): Promise<readonly Buff
   await runCell(page, 'import os; print(os.getuid(), os.environ["CPU_LIMIT"], os.environ["MEM_LIMIT"])')
   await take()
   return pictures
-}
-
-async function arrange(browser: Browser, pictures: readonly Buffer[], file: string): Promise<void> {
-  const page = await browser.newPage({ viewport: { width: 2 * shown.width, height: 2 * shown.height } })
-  const style = `width:${shown.width - 8}px;margin:4px;float:left;outline:1px solid #bbb`
-  const images = pictures.map(data => `<img src="data:image/png;base64,${data.toString('base64')}" style="${style}">`)
-  await page.setContent(`<body style="margin:0">${images.join('')}`, { waitUntil: 'load' })
-  await page.screenshot({ path: file, fullPage: true })
 }

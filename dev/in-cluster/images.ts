@@ -24,25 +24,36 @@ export interface ImageReferences {
   readonly coredns: string
 }
 
-/** Builds images of Debian's Redis with its libraries, and of CoreDNS, which needs none; pushes all three. */
+/** Builds images of Debian's Redis with its libraries, and of CoreDNS; pushes all three. */
 export async function pushImages(plan: ImagePlan): Promise<ImageReferences> {
-  const made = async (name: string, fill: (rootfs: string) => Promise<void>, config: ImageConfig) => {
-    const rootfs = join(plan.folder, name)
-    await mkdir(rootfs, { recursive: true, mode: 0o755 })
-    await fill(rootfs)
-    await writeLayout({ rootfs, out: `${rootfs}.layout`, name, config })
-    return push(plan, name, `${rootfs}.layout`)
-  }
-  const copyNames = (rootfs: string) => copyFile(plan.tools.program('coredns'), join(rootfs, 'coredns'))
   const [controller, redis, coredns] = await Promise.all([
     push(plan, 'controller', plan.controller),
-    made('redis-server', redisTree, redisConfig),
-    made('coredns', copyNames, { Entrypoint: ['/coredns'] }),
+    pushMade(plan, 'redis-server', redisTree, redisConfig),
+    pushNames(plan),
   ])
   return { controller, redis, coredns }
 }
 
-async function push({ registry }: ImagePlan, name: string, layout: string): Promise<string> {
+/** Builds an image of CoreDNS, which needs no libraries, and pushes it. */
+export function pushNames(plan: Omit<ImagePlan, 'controller'>): Promise<string> {
+  const copy = (rootfs: string) => copyFile(plan.tools.program('coredns'), join(rootfs, 'coredns'))
+  return pushMade(plan, 'coredns', copy, { Entrypoint: ['/coredns'] })
+}
+
+async function pushMade(
+  plan: Omit<ImagePlan, 'controller'>,
+  name: string,
+  fill: (rootfs: string) => Promise<void>,
+  config: ImageConfig,
+): Promise<string> {
+  const rootfs = join(plan.folder, name)
+  await mkdir(rootfs, { recursive: true, mode: 0o755 })
+  await fill(rootfs)
+  await writeLayout({ rootfs, out: `${rootfs}.layout`, name, config })
+  return push(plan, name, `${rootfs}.layout`)
+}
+
+async function push({ registry }: Pick<ImagePlan, 'registry'>, name: string, layout: string): Promise<string> {
   const repository = `skylab/${name}`
   return `${registry}/${repository}@${await pushLayout({ layout, registry, repository, tags: ['demo'] })}`
 }

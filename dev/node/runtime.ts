@@ -17,6 +17,14 @@ export const containerdSocket = (stateDir: string): string => join(stateDir, 'ru
 /** containerd's folder of registry settings, with a folder for each `host:port`. */
 export const registryHosts = (stateDir: string): string => join(stateDir, 'etc', 'registries')
 
+/** Makes containerd ask the run's registry for images of another one, such as `docker.io`. */
+export function mirrorRegistry(stateDir: string, name: string, registry: string): void {
+  const folder = join(registryHosts(stateDir), name)
+  mkdirSync(folder, { recursive: true })
+  const host = `[host."http://${registry}"]\ncapabilities = ["pull", "resolve"]\n`
+  writeFileSync(join(folder, 'hosts.toml'), `server = "http://${registry}"\n\n${host}`)
+}
+
 /**
  * Root, state, socket, runc's root and network namespaces are below the state folder, so that this containerd does not
  * touch the machine's own.

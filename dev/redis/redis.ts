@@ -20,6 +20,8 @@ export interface RedisOptions {
   port?: number
   /** The keys that the program's user may use: a prefix, or a pattern of prefixes. Default `skylab`. */
   keyPrefix?: string | undefined
+  /** Lines of more users, as an ACL file has them. */
+  users?: readonly string[] | undefined
   /** Certificates for TLS; with them it serves nothing without TLS. */
   tls?: RedisTls | undefined
   signal?: AbortSignal | undefined
@@ -85,11 +87,12 @@ export const urlsAt = (address: string, scheme = 'redis'): Pick<Redis, 'url' | '
   healerUrl: `${scheme}://healer:healer@${address}`,
 })
 
-/** The program's user, and one who may also heal, as arguments for redis-server. */
-export const userArguments = (keyPrefix = 'skylab'): string[] =>
+/** The program's user, one who may also heal, and further lines, as arguments for redis-server. */
+export const userArguments = (keyPrefix = 'skylab', users: readonly string[] = []): string[] =>
   [
     aclLine({ name: 'program', password: '>program', keyPrefix }),
     aclLine({ name: 'healer', password: '>healer', keyPrefix, more: commandsOfHeal }),
+    ...users,
   ].flatMap(line => ['--user', ...line.split(' ').slice(1)])
 
 const clockFile = (stateDir: string, name: string) => join(stateDir, `${name}.clock`)
@@ -117,7 +120,7 @@ export const toArguments = (settings: Record<string, string>): string[] =>
   Object.entries(settings).flatMap(([key, value]) => [`--${key}`, value])
 
 function redisSpec(name: string, port: number, options: RedisOptions): ProcessSpec {
-  const { stateDir, aof, cluster, wrongClock, keyPrefix, tls } = options
+  const { stateDir, aof, cluster, wrongClock, keyPrefix, users, tls } = options
   const command = findProgram('redis-server')
   if (!command) throw new Error('there is no redis-server: set-up was not asked for it')
   const folder = join(stateDir, name)
@@ -133,7 +136,7 @@ function redisSpec(name: string, port: number, options: RedisOptions): ProcessSp
   return {
     name,
     command,
-    args: [...toArguments(settings), ...userArguments(keyPrefix)],
+    args: [...toArguments(settings), ...userArguments(keyPrefix, users)],
     stateDir,
     ...(wrongClock && { env: wrongClockEnv(clockFile(stateDir, name)) }),
   }

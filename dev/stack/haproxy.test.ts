@@ -28,6 +28,12 @@ describe('balancerConfig', () => {
     expect(lines).toContain('retry-on conn-failure')
     expect(lines.some(line => /cookie|stick|source/.test(line))).toBe(false)
   })
+
+  it('speaks TLS to clients where it has a certificate', () => {
+    const config = balancerConfig({ port: 8000, replicas: [], certificate: '/pki/balancer.pem' })
+    expect(lines).toContain('bind 127.0.0.1:8000')
+    expect(config).toContain('bind 127.0.0.1:8000 ssl crt /pki/balancer.pem\n')
+  })
 })
 
 /** A replica that answers its name, and can stream. */

@@ -1,5 +1,6 @@
 /** The balancer in front of the replicas: round robin without stickiness, so that any of them answers any request. */
 import { writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { freePort } from '../process/ports.ts'
 import { stopProcess } from '../process/process.ts'
@@ -16,6 +17,8 @@ export interface BalancerPlan {
   readonly replicas: readonly ReplicaPorts[]
   /** PEM of the authority for replicas with TLS; without it they use plain HTTP. */
   readonly caFile?: string | undefined
+  /** Path of a PEM with certificate and key, for TLS towards clients; without it they use plain HTTP. */
+  readonly certificate?: string | undefined
 }
 
 export interface Balancer {
@@ -44,7 +47,7 @@ function errorLine([status, type, msg]: (typeof ownAnswers)[number]): string {
  * A configuration for haproxy. haproxy sends a request to another replica if it reached none.
  * It repeats no request that was sent, since a POST may have been carried out. Event streams pass unbuffered.
  */
-export function balancerConfig({ port, replicas, caFile }: BalancerPlan): string {
+export function balancerConfig({ port, replicas, caFile, certificate }: BalancerPlan): string {
   // The readiness port is always plain HTTP. No `verifyhost`: haproxy compares names only, and no addresses.
   const tls = caFile === undefined ? '' : ` ssl verify required ca-file ${caFile} no-check-ssl`
   const servers = replicas.map(
@@ -67,10 +70,12 @@ defaults
   # The longest silence on an event stream, above the 15 s between a replica's comment lines.
   timeout client 90s
   timeout server 90s
+  # Silence on a WebSocket.
+  timeout tunnel 1h
 ${ownAnswers.map(errorLine).join('\n')}
 
 listen replicas
-  bind 127.0.0.1:${port}
+  bind 127.0.0.1:${port}${certificate === undefined ? '' : ` ssl crt ${certificate}`}
   option forwardfor
   # Ready, not merely alive: a replica that drains gets nothing new, while its open streams go on.
   option httpchk GET /readyz
@@ -89,21 +94,29 @@ export async function startBalancer(options: {
   readonly program: string
   readonly replicas: readonly ReplicaPorts[]
   readonly caFile?: string | undefined
+  /** As `BalancerPlan` has it. */
+  readonly certificate?: string | undefined
+  /** Default: a free port. */
+  readonly port?: number | undefined
   /** Name of the process, when a run has several. */
   readonly name?: string | undefined
 }): Promise<Balancer> {
-  const { stateDir, program, replicas, caFile, name = 'balancer' } = options
-  const port = await freePort()
-  const url = `http://127.0.0.1:${port}`
+  const { stateDir, program, replicas, caFile, certificate, port = await freePort(), name = 'balancer' } = options
+  const url = `${certificate === undefined ? 'http' : 'https'}://127.0.0.1:${port}`
   const file = join(stateDir, `${name}.cfg`)
-  await writeFile(file, balancerConfig({ port, replicas, caFile }))
+  await writeFile(file, balancerConfig({ port, replicas, caFile, certificate }))
   const spec = { name, command: program, args: ['-db', '-f', file], stateDir }
-  await startServer(spec, { answers: () => answers(url), limitMs: 10_000 })
+  await startServer(spec, { answers: () => accepts(port), limitMs: 10_000 })
   return { url, stop: () => stopProcess(stateDir, name, 2000) }
 }
 
-/** True for any response, even 503; a refused connection rejects. */
-async function answers(url: string): Promise<boolean> {
-  await (await fetch(url)).body?.cancel()
-  return true
+/** Rejects while nothing listens. */
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', reject)
+  })
 }
