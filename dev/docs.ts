@@ -8,6 +8,7 @@ import { metricsReference } from '../src/telemetry/reference.ts'
 import { withTable } from './house/report.ts'
 import { table } from './house/table.ts'
 import { takePicture } from './pages/api-picture.ts'
+import { appsPage } from './pages/apps-page.ts'
 import { appsResourcePage } from './pages/apps-resource-page.ts'
 import { takeFormPicture } from './pages/form-picture.ts'
 import { idlePage } from './pages/idle-page.ts'
@@ -35,6 +36,7 @@ const makers: Readonly<Record<string, () => Promise<string>>> = {
   '../k8s/components/redis/users.acl': async () => redisUsers(),
   '../k8s/components/tenants/users.acl': async () => tenantsUser(),
   'apps-resource.md': async () => appsResourcePage(await readFile(join(docs, 'apps-resource.md'), 'utf8')),
+  'apps.md': async () => appsPage(await readFile(join(docs, 'apps.md'), 'utf8')),
   'architecture.md': async () => withTable(await readFile(join(docs, 'architecture.md'), 'utf8'), table),
   'configuration.md': async () => configReference(await examples()),
   'idle.md': async () => idlePage(await readFile(join(docs, 'idle.md'), 'utf8')),
