@@ -17,7 +17,10 @@ const drainSeconds = isWhole ? 20 : 4
 attack(
   'gateway drain a rollout loses no request, and closes WebSockets by 1012',
   async trial => {
-    const site = await GatewaySite.start({ gateways: 2, config: { gateway: { drainSeconds, limits: { socketsPerUser: 1000 } } } })
+    const site = await GatewaySite.start({
+      gateways: 2,
+      config: { gateway: { drainSeconds, limits: { socketsPerUser: 1000 } } },
+    })
     trial.context.onTestFinished(() => site.stop())
     await site.app('rollout', echo)
     const cookie = await site.login('ada')
