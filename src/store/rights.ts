@@ -85,7 +85,7 @@ export const commandsOfGateways: readonly string[] = [
 
 /**
  * One line of an ACL file: the user of gateways. They share the keys of those who serve apps, and reach no more than they need:
- * whoever has this password gives nobody a route, makes nobody a member, and sees nothing of labs.
+ * a thief of this password can forge logins, but writes no route and no members, and sees nothing of labs.
  */
 export function gatewayAclLine({ name, password, keyPrefix }: Omit<AclUser, 'more'>): string {
   const tag = `{${keyPrefix}}:`

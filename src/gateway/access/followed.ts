@@ -22,6 +22,17 @@ export interface FollowedOptions<T extends Entry> {
   readonly onBroken?: (entries: number) => void
 }
 
+interface News<T> {
+  readonly entries: ReadonlyMap<string, T>
+  readonly broken: ReadonlySet<string>
+  /** Names that were asked for: what is not broken can be read, or is not there. */
+  readonly asked: Iterable<string>
+  /** Names without an entry are gone. */
+  readonly leaving: Iterable<string>
+  /** The absence of all others has become known too. */
+  readonly isFirst?: boolean
+}
+
 /** Names whose entries have changed. */
 export type Changed = ReadonlySet<string>
 
@@ -30,6 +41,8 @@ export class FollowedTable<T extends Entry> {
   readonly #loop: Loop
   readonly #listeners = new Set<(changed: Changed) => void>()
   #entries = new Map<string, T>()
+  /** Names whose entries could not be read. */
+  #unread = new Set<string>()
   /** It was complete at some time, so what has no entry is not there. */
   #isWhole = false
   #version: string | undefined
@@ -64,8 +77,9 @@ export class FollowedTable<T extends Entry> {
     this.#answer(this.#waiting.splice(0))
   }
 
-  /** @returns 'unknown' if the table was never whole, and this entry not seen */
+  /** @returns 'unknown' if its entry cannot be read, or the table was never whole and the entry not seen */
   get(name: string): T | undefined | 'unknown' {
+    if (this.#unread.has(name)) return 'unknown'
     return this.#entries.get(name) ?? (this.#isWhole ? undefined : 'unknown')
   }
 
@@ -127,8 +141,8 @@ export class FollowedTable<T extends Entry> {
     const names = this.#due
     this.#due = new Set()
     try {
-      const { complete, entries } = await this.#options.table.readSome([...names])
-      this.#apply(entries, complete ? names : [])
+      const { complete, entries, broken } = await this.#options.table.readSome([...names])
+      this.#apply({ entries, broken, asked: names, leaving: complete ? names : [] })
     } catch (error) {
       for (const name of names) this.#due.add(name)
       throw error
@@ -144,7 +158,7 @@ export class FollowedTable<T extends Entry> {
       if (isDue || (await table.version()) !== this.#version) {
         this.#due.clear()
         const read = await table.read()
-        onBroken?.(read.broken)
+        onBroken?.(read.broken.size)
         this.#applyAll(read)
       }
       this.#checkedMs = startMs
@@ -154,20 +168,19 @@ export class FollowedTable<T extends Entry> {
     }
   }
 
-  #applyAll({ complete, version, entries }: TableRead<T>): void {
+  #applyAll({ complete, version, entries, broken }: TableRead<T>): void {
     this.#version = version
     const isFirst = complete && !this.#isWhole
     this.#isWhole ||= complete
-    this.#apply(entries, complete ? [...this.#entries.keys()] : [], isFirst)
+    const asked = complete ? [...this.#unread] : []
+    this.#apply({ entries, broken, asked, leaving: complete ? [...this.#entries.keys()] : [], isFirst })
   }
 
-  /**
-   * @param leaving names without an entry are gone
-   * @param isFirst the absence of all others has become known too
-   */
-  #apply(entries: ReadonlyMap<string, T>, leaving: Iterable<string>, isFirst = false): void {
-    const changed = new Set<string>()
-    for (const name of leaving) if (!entries.has(name) && this.#entries.delete(name)) changed.add(name)
+  #apply({ entries, broken, asked, leaving, isFirst = false }: News<T>): void {
+    const changed = this.#markUnread(broken, [...asked, ...entries.keys()])
+    for (const name of leaving) {
+      if (!entries.has(name) && !broken.has(name) && this.#entries.delete(name)) changed.add(name)
+    }
     for (const [name, entry] of entries) {
       if (!this.#isNews(this.#entries.get(name), entry)) continue
       this.#entries.set(name, entry)
@@ -175,6 +188,15 @@ export class FollowedTable<T extends Entry> {
     }
     if (changed.size === 0 && !isFirst) return
     for (const listener of this.#listeners) listener(changed)
+  }
+
+  /** @returns names of which it has changed whether their entries can be read */
+  #markUnread(broken: ReadonlySet<string>, readable: Iterable<string>): Set<string> {
+    const changed = new Set<string>()
+    for (const name of readable) if (!broken.has(name) && this.#unread.delete(name)) changed.add(name)
+    for (const name of broken) if (!this.#unread.has(name)) changed.add(name)
+    this.#unread = this.#unread.union(broken)
+    return changed
   }
 
   #isNews(known: T | undefined, entry: T): boolean {

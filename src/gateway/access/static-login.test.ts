@@ -9,7 +9,7 @@ import { StaticLogin } from './static-login.ts'
 const ada: Identity = {
   username: 'ada',
   token: 't',
-  scopes: [],
+  scopes: ['exec:notebook'],
   groups: [{ name: 'physics', id: 7 }, { name: 'staff' }],
 }
 
@@ -45,6 +45,12 @@ describe('StaticLogin', () => {
   it('makes a login of whom a token names', async () => {
     expect(await login.login('right', '192.0.2.1')).toEqual({ is: 'in', id: 'the-id', user: 'ada' })
     expect(made).toEqual([{ user: 'ada', groups: ['physics', 'staff'], begun: 7, lifeMs: 1_000 }])
+  })
+
+  it('refuses a token without the scope for apps', async () => {
+    answer = async () => ({ ...ada, scopes: ['admin:jupyterlab'] })
+    expect(await login.login('right', '192.0.2.1')).toEqual({ is: 'refused' })
+    expect(made).toEqual([])
   })
 
   it.each([

@@ -4,6 +4,7 @@ import type { Clock } from '../../base/clock.ts'
 import { ApiError, isUnavailable } from '../../base/errors.ts'
 import type { IdentityProvider } from '../../identity/provider.ts'
 import type { LoginStore } from '../../store/apps/logins.ts'
+import { appScope } from './scope.ts'
 
 /** Of one address, and of all: addresses are cheap. A login that succeeds costs nothing. */
 const ofAddress: Rate = { perSecond: 1 / 6, burst: 10 }
@@ -63,10 +64,9 @@ export class StaticLogin {
     // Not a header: an identity provider must not see what it would read otherwise.
     if (!/^[\x21-\x7e]{1,4096}$/.test(token)) return { is: 'refused' }
     const begun = await logins.begin()
-    const { username: user, groups } = await identity.identify(
-      new Headers({ Authorization: `Bearer ${token}` }),
-      'exec:notebook',
-    )
+    const headers = new Headers({ Authorization: `Bearer ${token}` })
+    const { username: user, groups, scopes } = await identity.identify(headers, appScope)
+    if (!scopes.includes(appScope)) return { is: 'refused' }
     const made = await logins.create({ user, groups: groups.map(({ name }) => name), begun, lifeMs })
     return made === 'revoked' ? { is: 'revoked' } : { is: 'in', id: made.id, user }
   }

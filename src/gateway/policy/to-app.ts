@@ -47,10 +47,10 @@ export function trailersToApp(rawTrailers: HeaderList): string[] {
   return changed(rawTrailers, (name, value) => (isDropped(name) || isCredential(name) ? undefined : value))
 }
 
-/** WSGI and CGI read `X_Forwarded_User` as `X-Forwarded-User`, so no name with `_` goes along. */
+/** WSGI and CGI read `X_Forwarded_User`, and some `X.Forwarded.User`, as `X-Forwarded-User`. */
 function droppedFrom(list: HeaderList): (name: string) => boolean {
   const named = namedByConnection(list)
-  return name => dropped(name) || named.has(name) || name.includes('_')
+  return name => dropped(name) || named.has(name) || !/^[-a-z0-9]+$/.test(name)
 }
 
 function told(route: AppRoute, { site, address, user }: ToAppFacts): string[] {

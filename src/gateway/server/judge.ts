@@ -1,8 +1,10 @@
 /** Whether somebody may go to an app: by the cookies of the gateway, or by a token that this one request bears. */
 import type { AppRoute } from '../../base/app-route.ts'
+import type { Identity } from '../../base/domain.ts'
 import { ApiError } from '../../base/errors.ts'
 import type { IdentityProvider } from '../../identity/provider.ts'
 import type { Access, Admission, Verdict } from '../access/access.ts'
+import { appScope } from '../access/scope.ts'
 import type { Person } from '../access/tables.ts'
 import { cookiesOf, setSessionCookie } from '../policy/cookies.ts'
 import { formToken } from '../policy/form-token.ts'
@@ -40,7 +42,6 @@ export class Judge {
   async judge(visit: Visit, target: AppTarget): Promise<Entry> {
     const { access } = this.#parts
     const caller = await this.#caller(visit)
-    const isForeignAuthorization = visit.incoming.headers.authorization !== undefined && caller === undefined
     const { login, session } = cookiesOf(visit.incoming.rawHeaders)
     const verdict = caller
       ? await access.verdictOf(caller, target.id)
@@ -48,6 +49,7 @@ export class Judge {
     if (verdict.is !== 'in') throw refusal(verdict, visit, target)
     const { route, user, newSessionId } = verdict
     const cookie = newSessionId === undefined ? undefined : setSessionCookie(target.id, newSessionId)
+    const isForeignAuthorization = route.passAuthorization && caller === undefined && (await this.#isForeign(visit))
     return { admission: verdict, route, user, cookie, isForeignAuthorization }
   }
 
@@ -58,18 +60,41 @@ export class Judge {
     return login && access.isMember(route, login) ? formToken(login.id, `start ${route.id}`) : undefined
   }
 
+  /** Whether no part of an `Authorization` is a token of the platform: some tools send one as the name or password of Basic. */
+  async #isForeign({ incoming }: Visit): Promise<boolean> {
+    const { authorization } = incoming.headers
+    if (authorization === undefined) return false
+    for (const word of wordsOf(authorization)) if (await this.#identity(word)) return false
+    return true
+  }
+
   /** Whose token it is; undefined where there is none, or the identity source does not know it: it may be the app's. */
   async #caller({ incoming }: Visit): Promise<Person | undefined> {
-    const { authorization } = incoming.headers
-    if (authorization === undefined || !/^bearer /i.test(authorization)) return undefined
+    const [, token] = /^bearer +(\S+)$/i.exec(incoming.headers.authorization ?? '') ?? []
+    const identity = token === undefined ? undefined : await this.#identity(token)
+    if (!identity) return undefined
+    if (!identity.scopes.includes(appScope)) throw new Refused('forbidden', plain(403, `the token lacks ${appScope}`))
+    return { user: identity.username, groups: identity.groups.map(({ name }) => name) }
+  }
+
+  /** @returns undefined for what is no token of the identity source */
+  async #identity(token: string): Promise<Identity | undefined> {
     try {
-      const identity = await this.#parts.identity.identify(new Headers({ authorization }), 'exec:notebook')
-      return { user: identity.username, groups: identity.groups.map(({ name }) => name) }
+      return await this.#parts.identity.identify(new Headers({ authorization: `Bearer ${token}` }), appScope)
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) return undefined
       throw error
     }
   }
+}
+
+/** What could be a token: the credentials, and both halves of those of Basic. At most three. */
+function wordsOf(authorization: string): string[] {
+  const [, scheme = '', credentials = ''] = /^(\S*)\s*(.*)$/s.exec(authorization) ?? []
+  const text = scheme.toLowerCase() === 'basic' ? Buffer.from(credentials, 'base64').toString('latin1') : ''
+  const at = text.indexOf(':')
+  const halves = at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)]
+  return [credentials, ...halves].filter(word => /^[!-~]{1,4096}$/.test(word))
 }
 
 function refusal(verdict: Exclude<Verdict, { is: 'in' }>, visit: Visit, target: AppTarget): Refused {

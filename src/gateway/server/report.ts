@@ -1,4 +1,5 @@
 /** What is told of each request: metrics, a line of the log, a span. Only lines and spans name apps and people. */
+import { STATUS_CODES } from 'node:http'
 import type { Clock } from '../../base/clock.ts'
 import type { GatewayMetrics } from '../../telemetry/gateway-metrics.ts'
 import type { Logger } from '../../telemetry/log.ts'
@@ -65,7 +66,7 @@ export class Report {
     const method = this.#visit.incoming.method ?? ''
     const labels = {
       method: knownMethods.has(method) && status !== 405 ? method : 'other',
-      ...{ route: this.#route, status: String(status) },
+      ...{ route: this.#route, status: statusLabel(status) },
     }
     metrics.httpRequestDuration.observe(labels, (clock.monotonicMs() - this.#startMs) / 1000)
   }
@@ -113,6 +114,9 @@ export class Report {
     })
   }
 }
+
+/** An app may answer by any number, and each one would be series that are kept for ever. */
+const statusLabel = (status: number): string => (status in STATUS_CODES || status === 499 ? String(status) : 'other')
 
 function routeOf(target: Target): string {
   if (target.kind === 'app') return '/console/apps/:id'

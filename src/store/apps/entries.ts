@@ -30,8 +30,8 @@ export interface TableRead<T> {
   /** Equal texts mean equal tables. */
   readonly version: string
   readonly entries: ReadonlyMap<string, T>
-  /** Entries that could not be read, and are left out. */
-  readonly broken: number
+  /** Names whose entries could not be read, and are left out: nothing is known of these. */
+  readonly broken: ReadonlySet<string>
 }
 
 export interface TableOptions<T> {
@@ -90,12 +90,12 @@ export class EntryTable<T extends Entry> {
     const flat = await this.#connection.read('hgetall', redis => redis.hgetall(key))
     const fields = Object.entries(flat)
     const entries = new Map<string, T>()
-    let broken = 0
+    const broken = new Set<string>()
     for (const [name, text] of fields) {
       if (name.startsWith(':')) continue
       const entry = this.#parse(name, text)
       if (entry) entries.set(name, entry)
-      else broken += 1
+      else broken.add(name)
     }
     const [complete, changes] = [flat[completeMark], flat[changesMark]]
     return { complete: complete !== undefined, version: versionOf(complete, changes), entries, broken }
@@ -107,13 +107,13 @@ export class EntryTable<T extends Entry> {
     const fields = [completeMark, changesMark, ...names]
     const [complete, changes, ...texts] = await this.#connection.read('hmget', redis => redis.hmget(key, ...fields))
     const entries = new Map<string, T>()
-    let broken = 0
+    const broken = new Set<string>()
     for (const [i, name] of names.entries()) {
       const text = name.startsWith(':') ? null : texts[i]
       if (text === null || text === undefined) continue
       const entry = this.#parse(name, text)
       if (entry) entries.set(name, entry)
-      else broken += 1
+      else broken.add(name)
     }
     return { complete: typeof complete === 'string', version: versionOf(complete, changes), entries, broken }
   }

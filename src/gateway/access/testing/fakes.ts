@@ -37,7 +37,7 @@ export class FakeBell {
 export class FakeTable<T extends Entry> {
   complete = true
   isDown = false
-  broken = 0
+  broken: ReadonlySet<string> = new Set()
   reads = 0
   someReads = 0
   looks = 0
