@@ -17,6 +17,9 @@ const big: Script = async wire => {
   wire.pour(bigBytes)
 }
 
+/** In a row, in which nothing more was written. */
+const quietLooks = isWhole ? 8 : 2
+
 const asked = isWhole ? 300 : 60
 /** In a whole run, which has the machine to itself; else the machine decides about the slowest requests. */
 const share = isWhole ? 0.99 : 0.5
@@ -69,11 +72,12 @@ const burdens: readonly Burden[] = [
       }
       await app.wire(Math.min(count, 128))
       const written = () => app.wires.reduce((sum, { socket }) => sum + socket.bytesWritten, 0)
-      let before = -1
+      let [before, looks] = [-1, 0]
+      // The kernel moves bytes on in steps.
       const isStuck = async () => {
-        const hasStopped = written() === before
+        looks = written() === before ? looks + 1 : 0
         before = written()
-        return hasStopped
+        return looks === quietLooks
       }
       await waitUntil(isStuck, { what: 'all buffers are full', limitMs: 60_000 })
       return clients.map(({ socket }) => socket)
