@@ -3,6 +3,7 @@
 import { appPrefix } from '../../apps/names.ts'
 import type { AppRoute } from '../../base/app-route.ts'
 import type { Clock } from '../../base/clock.ts'
+import type { HeaderList } from '../../base/request-head.ts'
 import type { GatewayConfig } from '../../config/gateway.ts'
 import type { Cuts } from '../access/cuts.ts'
 import type { CutReason, Guard } from '../access/guard.ts'
@@ -151,7 +152,7 @@ export class Carrier {
         const isFinal = status >= 200 || status === 101
         if (isFinal) report.answered(status)
         const list = fromApp(headers, route, site)
-        return isFinal && cookie !== undefined ? [...list, 'Set-Cookie', cookie] : list
+        return isFinal && cookie !== undefined ? withSession(list, cookie) : list
       },
       trailers: (of, list) => (of === 'request' ? trailersToApp(list) : trailersFromApp(list)),
       opened: tunnel => {
@@ -205,6 +206,17 @@ const openingOf = ({ admission: { route, admitted, person } }: Entry, cut: (reas
 /** Undefined where the app does not run. */
 function addressOf({ phase, address }: AppRoute): AppRoute['address'] {
   return phase === 'Ready' || phase === 'Updating' ? address : undefined
+}
+
+const caching = new Set(['cache-control', 'cdn-cache-control', 'surrogate-control', 'expires', 'pragma'])
+
+/** A cache before the gateway must not give the session of one visitor to another. */
+function withSession(list: HeaderList, cookie: string): HeaderList {
+  const kept: string[] = []
+  for (let i = 0; i < list.length; i += 2) {
+    if (!caching.has(list[i]!.toLowerCase())) kept.push(list[i]!, list[i + 1]!)
+  }
+  return [...kept, 'Cache-Control', 'no-store', 'Set-Cookie', cookie]
 }
 
 function problemOf(ending: Ending) {

@@ -147,3 +147,18 @@ test('Door answers nothing in place of an app when the rest of a request is no H
   await wire.over()
   expect(wire.text).toBe('')
 })
+
+test('Door cuts a client that asks for another protocol before it has its answer', async () => {
+  const { client } = await start()
+  const wire = await client()
+  wire.write(`${get('/slow')}GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`)
+  await wire.over()
+  expect(wire.text).toBe('')
+})
+
+test('Door hands over a connection that asks for another protocol', async () => {
+  const { client } = await start()
+  const wire = await client()
+  wire.write('GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+  await wire.has('upgraded')
+})

@@ -54,6 +54,11 @@ export class Door {
       outgoing.writeHead(417, { Connection: 'close', 'Content-Length': 0 }).end()
     })
     server.on('upgrade', (incoming, socket, head) => {
+      // An answer that is still owed would be written between the bytes of the other protocol.
+      if (this.#owedOf(socket).length > 0) {
+        socket.destroy()
+        return
+      }
       this.#upgraded.add(socket)
       doorman.upgrade(incoming, socket as Socket, head)
     })

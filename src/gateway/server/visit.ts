@@ -26,6 +26,8 @@ export interface Visit {
 
 /** How long the rest of a body is read after its refusal, so that the client gets to read that. */
 const lingerMs = 10_000
+/** The same without a body. */
+const refusedLingerMs = 1000
 
 export function visitOf(incoming: IncomingMessage, outgoing: ServerResponse, from: Source): Visit {
   return {
@@ -52,7 +54,8 @@ export function upgradeVisitOf(incoming: IncomingMessage, socket: Socket, from: 
       if (socket.writableEnded || socket.destroyed) return
       // What comes still is discarded: closing a connection with unread bytes would lose the answer.
       socket.resume()
-      socket.setTimeout(lingerMs, () => socket.destroy())
+      const linger = setTimeout(() => socket.destroy(), refusedLingerMs)
+      socket.once('close', () => clearTimeout(linger))
       socket.end(rawAnswer(status, headers, body), 'latin1')
     },
     cut: () => socket.destroy(),

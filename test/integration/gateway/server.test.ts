@@ -45,6 +45,20 @@ describe('login', () => {
   })
 })
 
+test('an answer that brings a session is kept by no cache, and others are as the app says', async () => {
+  await site.app(
+    'cached',
+    answering('HTTP/1.1 200 OK\r\nCache-Control: public, max-age=99\r\nContent-Length: 0\r\n\r\n'),
+  )
+  const cookie = await site.login('ada')
+  const first = await site.ask('GET /console/apps/cached/', [`Cookie: ${cookie}`])
+  expect(first.match(/^cache-control: .*$/gim)).toEqual(['Cache-Control: no-store'])
+  const session = cookieIn(first, 'phapplication-session-id')
+  const second = await site.ask('GET /console/apps/cached/', [`Cookie: ${cookie}; ${session}`])
+  expect(second).toContain('Cache-Control: public, max-age=99')
+  expect(second).not.toMatch(/^set-cookie/im)
+})
+
 test('a WebSocket of a member is carried both ways', async () => {
   await site.app('ws', echo)
   const client = await site.socket('ws', await site.login('ada'))

@@ -1,6 +1,7 @@
 /** Redis is emptied under traffic: the routes stay, and nobody gets in unasked. */
+import { waitUntil } from '../../../../dev/process/api-client.ts'
 import { systemClock } from '../../../../src/base/clock.ts'
-import { attack } from '../../../kit/attack/attack.ts'
+import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import { echo } from '../../../kit/gateway/raw-app.ts'
 import { clientFrame, GatewaySite, statusOf } from '../../../kit/gateway/site.ts'
 
@@ -37,6 +38,25 @@ attack(
       const status = statusOf(await site.ask('GET /console/apps/emptied/', [`Cookie: ${again}`], { gateway }))
       if (status !== 200) trial.violation(`a new login was answered ${status} at gateway ${gateway + 1}`)
     }
+    await mustWait(trial, site)
   },
   { concurrent: true },
 )
+
+/** A gateway that begins anew knows nothing: what has no route may have one. */
+async function mustWait(trial: Trial, site: GatewaySite): Promise<void> {
+  const [, second] = site.gateways
+  trial.injected()
+  const { ended } = second!
+  second!.kill()
+  await ended
+  const waits = async () =>
+    (await (await fetch(`${second!.monitoringUrl}/readyz`)).text()).includes('routes of all apps')
+  await waitUntil(waits, { what: 'the gateway waits', limitMs: 30_000 })
+  const headers = ['Authorization: Bearer ada-token']
+  const status = statusOf(await site.ask('GET /console/apps/emptied/', headers, { gateway: 1 }))
+  if (status === 503) trial.landed()
+  else trial.violation(`a gateway without routes answered ${status}`)
+  await site.completed()
+  await second!.ready()
+}
