@@ -5,6 +5,7 @@
 import type { KubeObject } from '../base/domain.ts'
 import type { AppsConfig } from '../config/apps.ts'
 import { keyOf } from '../kube/cache.ts'
+import { labels } from '../kube/labels.ts'
 import type { Sight } from '../reconcile/sight.ts'
 import type { Fact, Kind, Path, Verdict, Wanted } from '../reconcile/types.ts'
 import { appLabels, appLabelValue } from './words.ts'
@@ -13,38 +14,47 @@ import { appLabels, appLabelValue } from './words.ts'
 export const quotaName = 'skylab-apps'
 const parent = { apiVersion: 'v1', kind: 'Namespace' }
 
-export const quotaWatches = {
+const labelsOf = (installation: string) => ({ [appLabels.app]: appLabelValue, [labels.managedBy]: installation })
+
+/** Another installation on the cluster has quotas of its own, which are not shown. */
+export const quotaWatches = (installation: string) => ({
   namespaces: { ...parent, paths: [] as readonly Path[] },
   quotas: {
-    ...{ apiVersion: 'v1', kind: 'ResourceQuota', selector: `${appLabels.app}=${appLabelValue}` },
-    paths: [['spec'], ['metadata', 'labels', appLabels.app]] as readonly Path[],
+    ...{ apiVersion: 'v1', kind: 'ResourceQuota' },
+    selector: Object.entries(labelsOf(installation))
+      .map(([name, value]) => `${name}=${value}`)
+      .join(),
+    paths: [['spec'], ...Object.keys(labelsOf('')).map(name => ['metadata', 'labels', name])] as readonly Path[],
   },
-} as const
+})
 
-export type QuotaSights = Readonly<Record<keyof typeof quotaWatches, Sight>>
+type QuotaWatches = ReturnType<typeof quotaWatches>
+export type QuotaSights = Readonly<Record<keyof QuotaWatches, Sight>>
 
 export interface QuotaWorld {
   readonly sights: QuotaSights
+  readonly installation: string
   readonly groups: AppsConfig['groups']
   readonly unguarded: () => string | undefined
 }
 
 export function quotaKind(world: QuotaWorld): Kind<QuotaWorld> {
   const { namespaces, quotas } = world.sights
+  const watches = quotaWatches(world.installation)
   const configured = new Set(Object.values(world.groups).map(({ namespace }) => namespace))
   return {
     name: 'quota',
     parent,
     sources: [
       {
-        ...quotaWatches.namespaces,
+        ...watches.namespaces,
         watch: namespaces,
         *keysOf({ name }) {
           if (configured.has(name) || quotas.get(keyOf(name, quotaName))) yield { key: name, urgent: false }
         },
       },
       {
-        ...quotaWatches.quotas,
+        ...watches.quotas,
         watch: quotas,
         *keysOf({ type, namespace, name }) {
           if (name === quotaName) yield { key: namespace, urgent: type === 'gone' }
@@ -57,7 +67,7 @@ export function quotaKind(world: QuotaWorld): Kind<QuotaWorld> {
   }
 }
 
-function desiredQuota(name: string, { sights, groups, unguarded }: QuotaWorld): Verdict {
+function desiredQuota(name: string, { sights, installation, groups, unguarded }: QuotaWorld): Verdict {
   const of = sights.namespaces.get(name)
   if (!of) return { do: 'leave' }
   const reason = unguarded()
@@ -65,7 +75,7 @@ function desiredQuota(name: string, { sights, groups, unguarded }: QuotaWorld): 
   return {
     ...{ do: 'hold', parent: of },
     ...(reason !== undefined && { onlyRevocations: reason }),
-    objects: Object.keys(quota).length === 0 || of.deleting ? [] : [wanted(of, quota)],
+    objects: Object.keys(quota).length === 0 || of.deleting ? [] : [wanted(of, quota, installation)],
     // A lifted quota loosens: it waits for the policy too, since only removals of rights are done without.
     standing: reason === undefined ? [sights.quotas.get(keyOf(name, quotaName)) ?? []].flat() : [],
   }
@@ -79,11 +89,11 @@ function quotaOf(namespace: string, groups: AppsConfig['groups']): Readonly<Reco
   )
 }
 
-function wanted({ ref, uid }: Fact, hard: Readonly<Record<string, string>>): Wanted {
+function wanted({ ref, uid }: Fact, hard: Readonly<Record<string, string>>, installation: string): Wanted {
   const object: KubeObject = {
     ...{ apiVersion: 'v1', kind: 'ResourceQuota' },
     metadata: {
-      ...{ name: quotaName, namespace: ref.name, labels: { [appLabels.app]: appLabelValue } },
+      ...{ name: quotaName, namespace: ref.name, labels: labelsOf(installation) },
       ownerReferences: [{ ...parent, name: ref.name, uid }],
     },
     spec: { hard },

@@ -67,7 +67,9 @@ export function makeAppReplica(settings: Settings, createTracing?: CreateTracing
   const { routes, members } = joinTables({ basics, kube, access, world, tenants })
   const reconcilerOf = reconcilerMaker(basics, kube, access)
   const apps = reconcilerOf(appKind(world, routes.writer))
-  const quotaWorld: QuotaWorld = { sights: watches.quotaSights, groups: config.apps.groups, unguarded }
+  const quotaWorld: QuotaWorld = {
+    ...{ sights: watches.quotaSights, installation: config.installation, groups: config.apps.groups, unguarded },
+  }
   const quotas = reconcilerOf(quotaKind(quotaWorld))
   let ofMembers: Reconciler<Sight> | undefined
   function joinTenants() {

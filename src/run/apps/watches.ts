@@ -34,7 +34,7 @@ export function joinWatches(basics: Basics, client: KubeClient) {
   const ofApps = names.map(
     name => [name, joinSight(basics, client, appWatches[name], projectionOf(name), timesOf(name))] as const,
   )
-  const ofQuotas = Object.entries(quotaWatches).map(
+  const ofQuotas = Object.entries(quotaWatches(basics.config.installation)).map(
     ([name, watched]) => [name, joinSight(basics, client, watched)] as const,
   )
   const sightsOf = (joined: typeof ofApps | typeof ofQuotas) =>

@@ -170,6 +170,12 @@ export const refused: readonly Case[] = [
   }),
   field('Deployment', `${pod}.initContainers.0.name`, 'other', 'it has another init container'),
   field('Deployment', `${pod}.initContainers.0.restartPolicy`, 'Always', 'it has another init container'),
+  one('a Secret that would be filled with a token', 'it is a Secret of another type than Opaque', ({ app }) => {
+    const { metadata } = rendered(app, 'green').Service
+    const annotations = { 'kubernetes.io/service-account.name': 'default' }
+    const named = { ...metadata, name: 'app-green-env', annotations }
+    return make({ apiVersion: 'v1', kind: 'Secret', metadata: named, type: 'kubernetes.io/service-account-token' })
+  }),
   field('Service', 'spec.type', 'NodePort', beyond),
   field('Service', 'spec.type', 'LoadBalancer', beyond),
   field('Service', 'spec.externalIPs', ['192.0.2.1'], beyond),
