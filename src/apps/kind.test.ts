@@ -1,0 +1,160 @@
+import { beforeEach, expect, test } from 'vitest'
+import { application } from '../../test/kit/apps/objects.ts'
+import { ManualClock } from '../../test/kit/clock.ts'
+import type { AppRoute } from '../base/app-route.ts'
+import type { KubeObject } from '../base/domain.ts'
+import { apps } from '../config/apps.ts'
+import { plan } from '../reconcile/plan.ts'
+import { FakeApi } from '../reconcile/testing/api.ts'
+import { appKind } from './kind.ts'
+import { type AppSights, type AppWatch, appWatches, projectionOf } from './watches.ts'
+import { appWorld } from './world.ts'
+
+const groups = { physics: { namespace: 'physics' }, chemistry: { namespace: 'chemistry' } }
+const settings = { apps: apps.parse({ groups }), ownNamespace: 'skylab' }
+const nowMs = Date.parse('2026-01-02T00:00:00Z')
+
+let api: FakeApi
+let routes: string[]
+let unguarded: string | undefined
+
+beforeEach(() => {
+  ;[api, routes, unguarded] = [new FakeApi(), [], undefined]
+})
+
+function replica() {
+  const clock = new ManualClock({ nowMs })
+  const sights = Object.fromEntries(
+    (Object.keys(appWatches) as AppWatch[]).map(watch => {
+      const { apiVersion, kind } = appWatches[watch]
+      return [watch, api.sightOf(apiVersion, kind, projectionOf(watch), clock)]
+    }),
+  ) as unknown as AppSights
+  for (const object of [...api.objects.values()]) api.put(object)
+  const world = appWorld(sights, {
+    ...{ settings, unguarded: () => unguarded, longUnguarded: () => unguarded, isTenant: () => false },
+  })
+  const note = (what: string) => async (route: AppRoute) => void routes.push(`${what} ${route.id} ${route.phase}`)
+  return appKind(world, { put: note('put'), withdraw: note('withdraw'), gone: async () => {} })
+}
+
+/** What is done for an app, as `act kind name`. */
+function acts(key: string): string[] {
+  const kind = replica()
+  const verdict = kind.desired(key, kind.world(), nowMs)
+  if (verdict.do === 'leave') return ['leave']
+  for (const effect of verdict.effects ?? []) void effect.apply(new AbortController().signal)
+  return plan(verdict, kind).map(act => {
+    const { kind: what, name } = act.act === 'create' ? { ...act.object, ...act.object.metadata } : act.fact.ref
+    return `${act.act} ${what} ${name}`
+  })
+}
+
+const created = '2026-01-01T00:00:00Z'
+function declare(namespace: string, spec: object = {}, metadata: object = {}): KubeObject {
+  const app = application(namespace, 'blue')
+  return api.put({
+    ...app,
+    metadata: { ...app.metadata, uid: `uid-${namespace}`, generation: 1, creationTimestamp: created, ...metadata },
+    spec: { ...(app.spec as object), ...spec },
+  } as KubeObject)
+}
+
+/** Makes what is wished for now. */
+function carryOut(key: string): void {
+  const kind = replica()
+  const verdict = kind.desired(key, kind.world(), nowMs)
+  if (verdict.do === 'leave') return
+  for (const act of plan(verdict, kind)) if (act.act === 'create') api.put(act.object)
+}
+
+const objects = [
+  'NetworkPolicy app-blue-group',
+  'NetworkPolicy app-blue-proxy',
+  'Service app-blue',
+  'Deployment app-blue',
+]
+const all = (act: string) => objects.map(each => `${act} ${each}`)
+
+test('an app of a group gets its objects, policies first, and a route', () => {
+  declare('physics')
+  expect(acts('physics/blue')).toEqual(all('create'))
+  expect(routes).toEqual(['put blue Starting'])
+  carryOut('physics/blue')
+  expect(acts('physics/blue')).toEqual([])
+})
+
+test('an app in a namespace of no group gets nothing, and what stands there is left alone', () => {
+  declare('physics')
+  carryOut('physics/blue')
+  for (const object of [...api.objects.values()]) {
+    api.put({ ...object, metadata: { ...object.metadata, namespace: 'nowhere' } })
+  }
+  declare('nowhere', { stop: true, groupName: 'physics' }, { uid: 'uid-physics' })
+  expect(acts('nowhere/blue')).toEqual([])
+  expect(routes).toEqual(['withdraw blue Stopping'])
+})
+
+test('an app of another group than its namespace’s gets nothing', () => {
+  declare('physics', { groupName: 'chemistry' })
+  expect(acts('physics/blue')).toEqual([])
+  expect(routes).toEqual(['withdraw blue Error'])
+})
+
+test('an app that is refused keeps what runs, until it is to stop', () => {
+  declare('physics')
+  carryOut('physics/blue')
+  declare('physics', { groupName: 'chemistry' })
+  expect(acts('physics/blue')).toEqual([])
+  declare('physics', { groupName: 'chemistry', stop: true })
+  expect(acts('physics/blue').sort()).toEqual(all('remove').sort())
+})
+
+test('without the policy nothing is made or changed, but an app is stopped', () => {
+  declare('physics')
+  unguarded = 'no policy'
+  expect(acts('physics/blue')).toEqual([])
+  expect(routes).toEqual(['put blue Starting'])
+  unguarded = undefined
+  carryOut('physics/blue')
+  unguarded = 'no policy'
+  declare('physics', { stop: true })
+  expect(acts('physics/blue')).toEqual(['change Deployment app-blue'])
+})
+
+test('of two apps with one id the older has it; nothing is made of the other', () => {
+  declare('physics')
+  declare('chemistry', {}, { creationTimestamp: '2026-01-01T00:00:01Z' })
+  expect(acts('physics/blue')).toEqual(all('create'))
+  expect(acts('chemistry/blue')).toEqual([])
+  expect(routes).toEqual(['put blue Starting'])
+})
+
+test('an app in a namespace of no group takes its id from nobody', () => {
+  declare('nowhere', {}, { creationTimestamp: '2025-01-01T00:00:00Z' })
+  declare('physics')
+  expect(acts('physics/blue')).toEqual(all('create'))
+})
+
+test.each([
+  ['removes its objects', {}, all('remove').sort()],
+  ['leaves its objects where they are to stay', { finalizers: ['orphan'] }, []],
+])('an app that is being deleted %s', (_, metadata, expected) => {
+  declare('physics')
+  carryOut('physics/blue')
+  declare('physics', {}, { deletionTimestamp: created, ...metadata })
+  expect(acts('physics/blue').sort()).toEqual(expected)
+  expect(routes).toEqual([expect.stringContaining('withdraw blue')])
+})
+
+test('a stranger’s Service keeps an app from its Deployment, and its route from an address', () => {
+  declare('physics')
+  api.put({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'app-blue', namespace: 'physics' },
+    spec: { clusterIP: '10.0.0.9' },
+  })
+  expect(acts('physics/blue')).toContain('conflict Service app-blue')
+  expect(routes).toEqual(['put blue Error'])
+})
