@@ -4,21 +4,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callRest, followRest, type RestRequest, type StreamedEvent } from '../../kit/api/rest-calls.ts'
 import { AppFleet } from '../../kit/apps/fleet.ts'
 import { kwokType } from '../../kit/apps/objects.ts'
-import { startOwnBed } from '../../kit/apps/own-bed.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 
-let bed: Awaited<ReturnType<typeof startOwnBed>>
 let fleet: AppFleet
 beforeAll(async () => {
-  bed = await startOwnBed()
   const people = { ann: ['a'], bob: ['b'], eve: [], root: [] }
   const instanceTypes = { small: kwokType, nowhere: { ...kwokType, nodeSelector: { type: 'nowhere' } } }
-  fleet = await AppFleet.start({ replicas: 3, groups: ['a', 'b'], people, bed, apps: { instanceTypes } })
+  fleet = await AppFleet.start({ replicas: 3, groups: ['a', 'b'], people, apps: { instanceTypes } })
 })
-afterAll(async () => {
-  await fleet?.stop()
-  await bed?.close()
-})
+afterAll(() => fleet?.stop())
 
 const call = (replica: number, method: string, path: string, who?: string, request?: RestRequest) =>
   callRest(`${fleet.replicas[replica]!.url}/apps${path}`, method, who, request)

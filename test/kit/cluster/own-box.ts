@@ -18,18 +18,15 @@ const quiet: Progress = { part: (_, start) => start(), say: () => {}, done: () =
 export const boxNamespace = 'skylab'
 
 /**
- * Starts a cluster with the controllers' namespace, without nodes unless some of KWOK are wanted.
+ * Starts a cluster with the controllers' namespace, without nodes.
  * @param prepare further work; if it fails, nothing stays
  */
-export async function startOwnBox<T>(
-  prepare: (box: OwnBox) => Promise<T>,
-  { audit = false, kwok = 0 } = {},
-): Promise<T> {
+export async function startOwnBox<T>(prepare: (box: OwnBox) => Promise<T>, { audit = false } = {}): Promise<T> {
   const tools = await setup(['cluster', 'kubectl'], quiet)
   const run = await openRun(quiet)
   try {
     const base = { stateDir: run.stateDir, tools, progress: quiet }
-    const cluster = await startBox({ ...base, realNode: 'never', kwok, audit })
+    const cluster = await startBox({ ...base, realNode: 'never', kwok: 0, audit })
     await cluster.apply(JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: boxNamespace } }))
     return await prepare({ run, tools, cluster })
   } catch (error) {
