@@ -7,7 +7,9 @@ import { AppOwner } from '../../idle/apps/owner.ts'
 import { cpuDuty, limitsOf } from '../../idle/cpu.ts'
 import { IdleEngine } from '../../idle/engine.ts'
 import { Enrolment } from '../../idle/enrolment.ts'
+import type { ActivityService } from '../../idle/service.ts'
 import { Stamper } from '../../idle/stamper.ts'
+import { viewOf } from '../../idle/view.ts'
 import { ActivityStore } from '../../store/activity.ts'
 import { DueStore } from '../../store/due.ts'
 import { UsageStore } from '../../store/usage.ts'
@@ -20,8 +22,14 @@ const kinds = ['app'] as const
 
 export type IdleParts = Pick<AppReplica, 'basics' | 'kube' | 'access' | 'watches' | 'world' | 'audit'>
 
-/** @returns parts that need complete watches */
-export function joinIdle(parts: IdleParts): readonly Part[] {
+export interface AppIdle {
+  /** They need complete watches. */
+  readonly parts: readonly Part[]
+  /** What REST shows of the use of an app. */
+  readonly activity: Pick<ActivityService, 'find'>
+}
+
+export function joinIdle(parts: IdleParts): AppIdle {
   const { basics, access, watches, world } = parts
   const { config, clock, log, metrics } = basics
   const { connection, keys } = access
@@ -35,7 +43,15 @@ export function joinIdle(parts: IdleParts): readonly Part[] {
     ...{ idle: config.idle, due, activity, metrics: idleMetrics, clock, log, failpoint },
     owners: [owner],
   })
-  return [engine, ...joinEnrolment(parts, owner, due), ...joinCpu(parts, owner, idleMetrics)]
+  const find: ActivityService['find'] = async ({ kind, id }) => {
+    const [known] = await activity.find(kind, [id])
+    const seen = { facts: owner.facts(id), isEnding: owner.isEnding(id) }
+    return viewOf({ kind, id }, { rules: config.idle.rules, wallMs: clock.wallMs(), ...seen, known })
+  }
+  return {
+    parts: [engine, ...joinEnrolment(parts, owner, due), ...joinCpu(parts, owner, idleMetrics)],
+    activity: { find },
+  }
 }
 
 function ownerOf({ basics, kube, world, audit }: IdleParts, sight: IdleSight, store: ActivityStore): AppOwner {

@@ -5,6 +5,7 @@ import type { Settings } from '../../settings/load.ts'
 import { live, uptimeMs } from '../life.ts'
 import { startParts } from '../part.ts'
 import { kubernetesName, redisName } from '../readiness.ts'
+import type { AppIdle } from './idle.ts'
 import { type AppReplica, makeAppReplica } from './replica.ts'
 import type { Rest } from './rest.ts'
 
@@ -15,10 +16,10 @@ export async function serveApps(settings: Settings): Promise<void> {
   const otel = settings.config.tracing.endpoint ? await import('../../telemetry/otel.ts') : undefined
   const made = makeAppReplica(settings, otel?.createTracing)
   const { idle } = made.basics.config
-  const ofIdle = idle.enabled ? (await import('./idle.ts')).joinIdle(made) : []
-  const replica: AppReplica = { ...made, stages: [...made.stages, { when: 'reached', parts: ofIdle }] }
+  const ofIdle = idle.enabled ? (await import('./idle.ts')).joinIdle(made) : undefined
+  const replica: AppReplica = { ...made, stages: [...made.stages, { when: 'reached', parts: ofIdle?.parts ?? [] }] }
   const waiting = new Set([kubernetesName])
-  const rest = await restOf(replica, waiting)
+  const rest = await restOf(replica, waiting, ofIdle)
   await live({
     ...{ basics: replica.basics, stages: replica.stages, waiting, readiness: readinessOf(waiting, replica, rest) },
     listen: rest?.listen,
@@ -29,10 +30,14 @@ export async function serveApps(settings: Settings): Promise<void> {
 }
 
 /** REST, if the configuration wants it: nothing of it is loaded else. */
-async function restOf(replica: AppReplica, waiting: ReadonlySet<string>): Promise<Rest | undefined> {
+async function restOf(
+  replica: AppReplica,
+  waiting: ReadonlySet<string>,
+  ofIdle: AppIdle | undefined,
+): Promise<Rest | undefined> {
   if (replica.basics.config.apps.rest === undefined) return undefined
   const { joinRest } = await import('./rest.ts')
-  return joinRest(replica, () => !waiting.has(kubernetesName))
+  return joinRest(replica, () => !waiting.has(kubernetesName), ofIdle?.activity)
 }
 
 async function start(

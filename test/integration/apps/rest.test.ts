@@ -9,8 +9,10 @@ import { eventually } from '../../kit/cluster/world.ts'
 let fleet: AppFleet
 beforeAll(async () => {
   const people = { ann: ['a'], bob: ['b'], eve: [], root: [] }
+  const rules = [{ name: 'all', sources: ['push' as const], idleTimeoutSeconds: 86_400 }]
+  const idle = { enabled: true, annotations: { app: 'off' as const }, rules }
   const instanceTypes = { small: kwokType, nowhere: { ...kwokType, nodeSelector: { type: 'nowhere' } } }
-  fleet = await AppFleet.start({ replicas: 3, groups: ['a', 'b'], people, apps: { instanceTypes } })
+  fleet = await AppFleet.start({ replicas: 3, groups: ['a', 'b'], people, apps: { instanceTypes }, more: { idle } })
 })
 afterAll(() => fleet?.stop())
 
@@ -36,6 +38,8 @@ async function made(id: string, wish?: Parameters<AppFleet['make']>[1], group?: 
 test('an app is started, stopped and deleted, each wish at another replica', async () => {
   await made('lives')
   await fleet.phase('lives', 'Ready')
+  const { status, body } = await call(1, 'GET', '/v1/apps/lives/activity', 'ann')
+  expect([status, body.kind, body.id]).toEqual([200, 'app', 'lives'])
   const stopped = await call(1, 'POST', '/v1/apps/lives/stop', 'ann')
   expect([stopped.status, stopped.body.stop]).toEqual([202, true])
   await fleet.phase('lives', 'Stopped')
