@@ -115,6 +115,13 @@ export async function refuse({ people }: AppsContext, visitor: Visitor): Promise
 const patch = ({ kubectl }: AppsContext, id: string, spec: object) =>
   kubectl(['patch', 'phapplication', id, ...inGroup, '--type=merge', '-p', JSON.stringify({ spec })])
 
+/** Seconds from the beginning of a deed until it has cut the visitor's WebSockets. */
+async function cutBy(visitor: Visitor, deed: () => Promise<unknown>): Promise<number> {
+  const sinceMs = systemClock.monotonicMs()
+  const [ms] = await Promise.all([visitor.socketsClosed(sinceMs), deed()])
+  return roundSeconds(ms)
+}
+
 /** The scope is `public` for a while: somebody without a login is in, and out again. */
 export async function openToAll(context: AppsContext, visitor: Visitor): Promise<readonly Verdict[]> {
   mustBe('the page of nobody', [await visitor.open('orbits'), await visitor.heading()].join(' '), '200 Log in')
@@ -126,10 +133,7 @@ export async function openToAll(context: AppsContext, visitor: Visitor): Promise
   await visitor.open('orbits')
   await seesOrbit(visitor, 0.3)
   mustBe('a WebSocket', visitor.hasSocket, true)
-  const sinceMs = systemClock.monotonicMs()
-  const closed = visitor.socketsClosed(sinceMs)
-  await patch(context, 'orbits', { scope: 'group' })
-  const cut = roundSeconds(await closed)
+  const cut = await cutBy(visitor, () => patch(context, 'orbits', { scope: 'group' }))
   return [
     { step: 'scope: public', saw: 'somebody without a login gets the page', seconds: opened },
     { step: 'scope: group again', saw: 'that WebSocket is cut', seconds: cut },
@@ -139,10 +143,7 @@ export async function openToAll(context: AppsContext, visitor: Visitor): Promise
 /** Stops the app; its page has a button, which starts it. */
 export async function stopAndStart(context: AppsContext, visitor: Visitor): Promise<readonly Verdict[]> {
   const { camera } = context
-  const sinceMs = systemClock.monotonicMs()
-  const closed = visitor.socketsClosed(sinceMs)
-  await patch(context, 'orbits', { stop: true })
-  const cut = roundSeconds(await closed)
+  const cut = await cutBy(visitor, () => patch(context, 'orbits', { stop: true }))
   await untilPhase(context, 'Stopped', 'orbits')
   mustBe('the page of a stopped app', await visitor.open('orbits'), 503)
   await visitor.sees('The app is stopped')
@@ -190,11 +191,8 @@ async function killOne({ signal }: AppsContext, visitor: Visitor, gateway: Repli
   return { step, saw: 'the WebSocket breaks; by the other gateway the slider moves again', seconds }
 }
 
-export async function logOut(_: AppsContext, visitor: Visitor): Promise<Verdict> {
-  const sinceMs = systemClock.monotonicMs()
-  const closed = visitor.socketsClosed(sinceMs)
-  await visitor.logout()
-  const cut = roundSeconds(await closed)
+export async function logOut(visitor: Visitor): Promise<Verdict> {
+  const cut = await cutBy(visitor, () => visitor.logout())
   return { step: 'ada logs out in another tab', saw: 'the WebSocket of the first tab is cut', seconds: cut }
 }
 

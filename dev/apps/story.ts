@@ -34,7 +34,7 @@ export async function tell(context: AppsContext): Promise<readonly Verdict[]> {
   await told('A stopped app uses nothing, and members start it by its page:', stopAndStart(context, ada))
   await told('Another app, which knows its prefix:', seeExperiments(context, ada))
   await told('Gateways keep no state, so one may die:', killGateways(context, ada))
-  await told('After the logout nothing stays open:', logOut(context, ada))
+  await told('After the logout nothing stays open:', logOut(ada))
   return verdicts
 }
 
