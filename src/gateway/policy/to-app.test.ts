@@ -29,7 +29,16 @@ const forged = [
   ...['X-Forwarded-Anything', 'X-Real-IP', 'X-Auth-Request-User', 'X-Auth-Request-Token', 'x-auth-request-email'],
   ...['X-Original-URL', 'X-Original-Method', 'X-Rewrite-URL', 'X-Skylab-Ingress-Secret', 'X-Skylab-Any', 'Remote-User'],
   ...['X-Remote-User', 'X-WebAuth-User', 'X-Client-IP', 'True-Client-IP', 'X-Cluster-Client-IP', 'X-Accel-Mapping'],
-  ...['X-Sendfile-Type', 'X_Forwarded_User', 'X.Forwarded.User', 'X-Forwarded_User', 'Remote_User', 'any_name', '_', 'Authorization'],
+  ...[
+    'X-Sendfile-Type',
+    'X_Forwarded_User',
+    'X.Forwarded.User',
+    'X-Forwarded_User',
+    'Remote_User',
+    'any_name',
+    '_',
+    'Authorization',
+  ],
 ]
 
 describe('toApp', () => {
