@@ -63,12 +63,13 @@ export class Pump {
     // The bytes of a body would be those of the other protocol.
     if (hasBody(incoming)) return 'unframed'
     const headers = upgradeHeaders(to.headers, incoming.headers.upgrade!)
-    // A connection of its own: after an answer that is not 101 it is not used again.
-    const upstream = this.#open(incoming, to, headers, false)
     const outgoing = new ServerResponse(incoming)
     outgoing.shouldKeepAlive = false
+    // It throws where an earlier answer still has the socket. A request to the app would be left without a listener then.
     outgoing.assignSocket(socket)
     outgoing.once('finish', () => socket.end())
+    // A connection of its own: after an answer that is not 101 it is not used again.
+    const upstream = this.#open(incoming, to, headers, false)
     // Node has left the socket, with its errors.
     socket.on('error', () => {})
     const limits = this.#limits

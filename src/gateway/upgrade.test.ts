@@ -1,5 +1,9 @@
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { connect, type Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { answering, countOf, type Script, useWires } from '../../test/kit/gateway/wires.ts'
+import { answering, countOf, patientLimits, type Script, useWires } from '../../test/kit/gateway/wires.ts'
+import { Pump } from './pump.ts'
 
 const start = useWires()
 
@@ -210,6 +214,24 @@ describe.concurrent('Pump.upgrade', () => {
     client.write('still')
     await client.when(({ text, isOver }) => isOver || text.endsWith('still'))
     expect(client.isOver).toBe(false)
+  })
+
+  it('opens no connection when an earlier answer still has the socket', async () => {
+    const { wires, client } = await start(() => {})
+    const upgraded = Promise.withResolvers<[IncomingMessage, Socket]>()
+    wires.server.removeAllListeners('upgrade')
+    wires.server.once('upgrade', (incoming, socket) => upgraded.resolve([incoming, socket as Socket]))
+    client.write(`GET /slow HTTP/1.1\r\nHost: a\r\n\r\n${ask()}`)
+    const [incoming, socket] = await upgraded.promise
+    const to = { host: '127.0.0.1', port: wires.appPort, path: '/ws', headers: ['Host', 'a'] }
+    const upgrade = new Pump(patientLimits).upgrade(incoming, socket, Buffer.alloc(0), to)
+    await expect(upgrade).rejects.toMatchObject({ code: 'ERR_HTTP_SOCKET_ASSIGNED' })
+    const last = connect({ port: wires.appPort, host: '127.0.0.1' })
+    await once(last, 'connect')
+    // The first is that of the slow request.
+    const { socket: second } = await wires.app(2)
+    expect(second.remotePort).toBe(last.localPort)
+    last.destroy()
   })
 
   it('is silent when no head comes in time', async () => {

@@ -47,22 +47,20 @@ export class Door {
     this.#server = server
     this.#breakHandshakes = breakHandshakes
     this.#watchSilence()
-    server.on('request', (incoming, outgoing) => this.#queue(incoming, outgoing))
+    const carry = (incoming: IncomingMessage, outgoing: ServerResponse) =>
+      this.#queue(incoming, outgoing, () => doorman.request(incoming, outgoing))
+    server.on('request', carry)
     // Without it Node would answer 100 itself, where the app decides.
-    server.on('checkContinue', (incoming, outgoing) => this.#queue(incoming, outgoing))
-    server.on('checkExpectation', (_, outgoing: ServerResponse) => {
-      outgoing.writeHead(417, { Connection: 'close', 'Content-Length': 0 }).end()
+    server.on('checkContinue', carry)
+    server.on('checkExpectation', (incoming, outgoing) => {
+      const refuse = () => outgoing.writeHead(417, { Connection: 'close', 'Content-Length': 0 }).end()
+      this.#queue(incoming, outgoing, refuse)
     })
-    server.on('upgrade', (incoming, socket, head) => {
-      // An answer that is still owed would be written between the bytes of the other protocol.
-      if (this.#owedOf(socket).length > 0) {
-        socket.destroy()
-        return
-      }
-      this.#upgraded.add(socket)
-      doorman.upgrade(incoming, socket as Socket, head)
+    server.on('upgrade', (incoming, socket, head) => this.#upgrade(incoming, socket as Socket, head))
+    server.on('connect', (_, socket) => {
+      if (this.#owedOf(socket).length > 0) socket.destroy()
+      else hangUp(socket, refusalOf('CONNECT'))
     })
-    server.on('connect', (_, socket) => hangUp(socket, refusalOf('CONNECT')))
     server.on('clientError', (error, socket) => this.#onClientError(error, socket))
   }
 
@@ -142,7 +140,17 @@ export class Door {
     })
   }
 
-  #queue(incoming: IncomingMessage, outgoing: ServerResponse): void {
+  #upgrade(incoming: IncomingMessage, socket: Socket, head: Buffer): void {
+    // It came in a row with a request whose answer still has the socket. No browser does so.
+    if (this.#owedOf(socket).length > 0) {
+      socket.destroy()
+      return
+    }
+    this.#upgraded.add(socket)
+    this.#doorman.upgrade(incoming, socket, head)
+  }
+
+  #queue(incoming: IncomingMessage, outgoing: ServerResponse, serve: () => void): void {
     const { socket } = incoming
     if (this.#isDraining) outgoing.shouldKeepAlive = false
     this.#open.add(outgoing)
@@ -150,7 +158,6 @@ export class Door {
     owed.push(outgoing)
     // Only clients that read no answer have so many.
     if (owed.length > this.#options.limits.maxPipelinedRequests) socket.destroy()
-    const serve = () => this.#doorman.request(incoming, outgoing)
     whenAnswered(outgoing, () => {
       this.#open.delete(outgoing)
       owed.shift()

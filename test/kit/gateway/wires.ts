@@ -153,6 +153,10 @@ export class Wires {
     return wires
   }
 
+  get appPort(): number {
+    return this.#ports.app
+  }
+
   async client(): Promise<Wire> {
     const socket = connect({ port: this.#ports.front, host: '127.0.0.1', allowHalfOpen: true })
     const wire = new Wire(socket)
