@@ -92,3 +92,27 @@ test('Relay stops its source while the other side takes nothing', async () => {
   await once(to, 'drain')
   expect(from.isPaused()).toBe(false)
 })
+
+test('Relay shows its tap what was read before it starts', async () => {
+  const { from, to } = { from: new PassThrough(), to: new PassThrough() }
+  const relay = new Relay({ from, to, onEnd: () => to.end() })
+  const tapped: string[] = []
+  relay.tap = chunk => {
+    tapped.push(chunk.toString())
+    return chunk
+  }
+  relay.start(Buffer.from('early'))
+  from.end('later')
+  expect((await to.toArray()).join('')).toBe('earlylater')
+  expect(tapped).toEqual(['early', 'later'])
+})
+
+test('Relay passes nothing when it was stopped before it starts', async () => {
+  const { from, to } = { from: new PassThrough(), to: new PassThrough() }
+  const relay = new Relay({ from, to, onEnd: () => to.end() })
+  relay.stop()
+  relay.start(Buffer.from('early'))
+  from.end('later')
+  await new Promise(resolve => setImmediate(resolve))
+  expect([to.readableLength, to.writableEnded]).toEqual([0, false])
+})

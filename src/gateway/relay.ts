@@ -20,6 +20,7 @@ export interface RelayParts {
 
 /** Between two looks of a gate that let nothing pass. */
 const againMs = 100
+const none = Buffer.alloc(0)
 
 export class Relay {
   readonly #parts: RelayParts
@@ -35,15 +36,18 @@ export class Relay {
     this.#parts = parts
   }
 
-  start(): void {
+  /** @param first bytes that were read already. They pass as all others do. */
+  start(first: Buffer = none): void {
+    if (this.#isStopped) return
     const { from, to } = this.#parts
+    if (first.length > 0) this.#onData(first)
     from.on('data', this.#onData)
     // It may have ended before it left HTTP.
     if (from.readableEnded) queueMicrotask(this.#onEnd)
     else from.once('end', this.#onEnd)
     to.on('drain', () => this.#resume())
     to.once('close', () => this.stop())
-    from.resume()
+    if (!to.writableNeedDrain) this.#resume()
   }
 
   /** Passes nothing on any more, and reads nothing. */

@@ -17,21 +17,14 @@ export interface Destination {
   trailers?(of: 'request' | 'answer', trailers: HeaderList): HeaderList
   /** Asked before each byte after the heads. Default: all pass. */
   readonly gate?: Gate | undefined
-  /** Called when both connections left HTTP, before further bytes are carried. */
+  /** Called when both connections left HTTP, before a byte after the heads is carried. */
   opened?(tunnel: Tunnel): void
-}
-
-/** One end of a connection that left HTTP. */
-export interface Side {
-  readonly socket: Socket
-  /** What came in one packet with the head; it is passed on. */
-  readonly head: Buffer
 }
 
 /** Bytes go both ways between them. When one is closed, the other is too. */
 export interface Tunnel {
-  readonly client: Side
-  readonly app: Side
+  readonly client: Socket
+  readonly app: Socket
   readonly fromClient: Relay
   readonly fromApp: Relay
 }

@@ -3,9 +3,18 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { answerHeaders, headText } from './framing.ts'
 import { Relay } from './relay.ts'
-import type { Destination, Ending, PumpLimits, Tunnel } from './terms.ts'
+import type { Destination, Ending, PumpLimits } from './terms.ts'
 
-export interface TunnelParts extends Pick<Tunnel, 'client' | 'app'> {
+/** One end of a connection that left HTTP. */
+interface Side {
+  readonly socket: Socket
+  /** What came in one packet with the head. */
+  readonly head: Buffer
+}
+
+export interface TunnelParts {
+  readonly client: Side
+  readonly app: Side
   /** The app's 101. */
   readonly answer: IncomingMessage
   readonly to: Destination
@@ -17,8 +26,6 @@ export async function join({ client, app, answer, to, limits }: TunnelParts): Pr
   const headers = answerHeaders(101, answer.rawHeaders) ?? []
   const list = [...(to.answer?.(101, headers) ?? headers), 'Connection', 'Upgrade', 'Upgrade', answer.headers.upgrade!]
   client.socket.write(headText('HTTP/1.1 101 Switching Protocols', list), 'latin1')
-  if (app.head.length > 0) client.socket.write(app.head)
-  if (client.head.length > 0) app.socket.write(client.head)
   // It sees the bytes of both ways.
   app.socket.setTimeout(limits.idleMs, () => app.socket.destroy())
   // The end of one way is passed on, and the other way goes on.
@@ -29,9 +36,9 @@ export async function join({ client, app, answer, to, limits }: TunnelParts): Pr
     closing(client.socket, app.socket, fromClient),
     closing(app.socket, client.socket, fromApp),
   ])
-  to.opened?.({ client, app, fromClient, fromApp })
-  fromClient.start()
-  fromApp.start()
+  to.opened?.({ client: client.socket, app: app.socket, fromClient, fromApp })
+  fromClient.start(client.head)
+  fromApp.start(app.head)
   const [clientFailed, appFailed] = await ended
   if (clientFailed) return 'gone'
   return appFailed ? 'cut' : 'done'

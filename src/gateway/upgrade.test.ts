@@ -123,6 +123,36 @@ describe.concurrent('Pump.upgrade', () => {
     await wires.when(({ endings }) => endings[0] === 'done')
   })
 
+  it('carries the bytes beside the heads no sooner than their gate lets them pass', async () => {
+    const looked = Promise.withResolvers<void>()
+    const asked = Promise.withResolvers<void>()
+    let looks = 0
+    let isShut = true
+    const look = () => {
+      looks += 1
+      if (looks === 2) asked.resolve()
+      return looked.promise
+    }
+    const gate = { mayPass: () => !isShut, look, isOpen: () => true }
+    const { wires, client } = await start(
+      async app => {
+        await app.has('\r\n\r\n')
+        app.write(`${switched}early-answer`)
+        await app.has('early-question')
+        app.write('last')
+      },
+      { gate },
+    )
+    client.write(`${ask()}early-question`)
+    await asked.promise
+    await client.has('\r\n\r\n')
+    expect([client.text, wires.apps[0]!.text]).toEqual([switched, ask()])
+    isShut = false
+    looked.resolve()
+    await client.has('early-answerlast')
+    expect(wires.apps[0]!.text).toBe(`${ask()}early-question`)
+  })
+
   it('loses nothing when both have ended while the last bytes wait for their gate', async () => {
     const looked = Promise.withResolvers<void>()
     let isShut = false

@@ -20,11 +20,9 @@ export class OpenSocket {
 
   constructor(options: OpenSocketOptions) {
     this.#options = options
-    const { client, app, fromClient, fromApp } = options.tunnel
-    this.#fromApp.read(app.head)
-    this.#heard(client.head)
-    client.socket.setTimeout(options.stallMs, () => {
-      if (client.socket.writableLength > 0) client.socket.destroy()
+    const { client, fromClient, fromApp } = options.tunnel
+    client.setTimeout(options.stallMs, () => {
+      if (client.writableLength > 0) client.destroy()
     })
     fromClient.tap = chunk => {
       this.#heard(chunk)
@@ -46,10 +44,10 @@ export class OpenSocket {
     const { client, app, fromClient, fromApp } = this.#options.tunnel
     fromClient.stop()
     const cancel = this.#options.clock.after(withinMs, () => {
-      client.socket.destroy()
-      app.socket.destroy()
+      client.destroy()
+      app.destroy()
     })
-    client.socket.once('close', cancel)
+    client.once('close', cancel)
     const last = closeFrame(code, reason)
     if (this.#fromApp.isBetween) this.#end(last)
     else fromApp.tap = chunk => this.#finishFrame(chunk, last)
@@ -58,15 +56,15 @@ export class OpenSocket {
   #end(last: Buffer): void {
     const { client, fromApp } = this.#options.tunnel
     fromApp.stop()
-    client.socket.end(last)
+    client.end(last)
     // Until the client answers the close: a connection with unread bytes would be reset, and the close lost.
-    client.socket.resume()
+    client.resume()
   }
 
   #finishFrame(chunk: Buffer, last: Buffer): Buffer | undefined {
     const end = this.#fromApp.readToEnd(chunk)
     if (end === undefined) return chunk
-    this.#options.tunnel.client.socket.write(chunk.subarray(0, end))
+    this.#options.tunnel.client.write(chunk.subarray(0, end))
     this.#end(last)
     return undefined
   }
