@@ -22,7 +22,7 @@ beforeEach(() => {
   ;[api, routes, unguarded] = [new FakeApi(), [], undefined]
 })
 
-function replica() {
+function replica(onPut: (route: AppRoute) => void = () => {}) {
   const clock = new ManualClock({ nowMs })
   const sights = Object.fromEntries(
     (Object.keys(appWatches) as AppWatch[]).map(watch => {
@@ -34,7 +34,10 @@ function replica() {
   const world = appWorld(sights, {
     ...{ settings, unguarded: () => unguarded, longUnguarded: () => unguarded, isTenant: () => false },
   })
-  const note = (what: string) => async (route: AppRoute) => void routes.push(`${what} ${route.id} ${route.phase}`)
+  const note = (what: string) => async (route: AppRoute) => {
+    routes.push(`${what} ${route.id} ${route.phase}`)
+    onPut(route)
+  }
   return appKind(world, { put: note('put'), withdraw: note('withdraw'), gone: async () => {} })
 }
 
@@ -82,6 +85,17 @@ test('an app of a group gets its objects, policies first, and a route', () => {
   expect(routes).toEqual(['put blue Starting'])
   carryOut('physics/blue')
   expect(acts('physics/blue')).toEqual([])
+})
+
+test('a route has whole characters alone when a long name is cut in the middle of one', () => {
+  declare('physics', { displayName: '😀'.repeat(200) })
+  let found = ''
+  const kind = replica(route => {
+    found = route.displayName
+  })
+  const verdict = kind.desired('physics/blue', kind.world(), nowMs)
+  if (verdict.do === 'hold') for (const { apply } of verdict.effects ?? []) void apply(new AbortController().signal)
+  expect([found.isWellFormed(), found.length]).toEqual([true, 253])
 })
 
 test('an app in a namespace of no group gets nothing, and what stands there is left alone', () => {

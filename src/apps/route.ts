@@ -40,8 +40,8 @@ export function appRoute({ app, checked, service, phase, message }: RouteFacts):
   const audience: Audience = spec ? audiences[scopeOf(app)] : { kind: 'members' }
   return {
     ...{ id: ref.name, uid, createdMs: createdMsOf(app), generation: generationOf(app) },
-    ...{ namespace: ref.namespace ?? '', displayName: displayNameOf(app).slice(0, 253) },
-    ...{ group: groupNameOf(app).slice(0, 253), audience, phase, message: message.slice(0, 1_000) },
+    ...{ namespace: ref.namespace ?? '', displayName: cut(displayNameOf(app), 253) },
+    ...{ group: cut(groupNameOf(app), 253), audience, phase, message: cut(message, 1_000) },
     ...(spec?.http && ip !== undefined && { address: { ip, port: spec.http.port } }),
     host: `${appObjectName(ref.name)}.${ref.namespace ?? ''}:${spec?.http?.port ?? 80}`,
     rewrite: spec?.rewrite ?? false,
@@ -49,6 +49,9 @@ export function appRoute({ app, checked, service, phase, message }: RouteFacts):
     passAuthorization: annotations[appAnnotations.passAuthorization] === 'true',
   }
 }
+
+/** Half of a character that was cut in two fits into no table. */
+const cut = (text: string, length: number): string => text.slice(0, length).toWellFormed()
 
 function clusterIpOf(service: Fact | undefined): string | undefined {
   const ip = asText(asObject(service?.owned.spec).clusterIP)
