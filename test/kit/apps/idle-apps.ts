@@ -13,8 +13,8 @@ import { openAsGateway } from './gateway-user.ts'
 
 type IdleInput = NonNullable<ConfigInput['idle']>
 
-/** The shortest time that a rule of traffic may have. */
-export const timeoutMs = 60_000
+/** Longer than any attack: an app is looked at again by itself when its time is over. */
+export const timeoutMs = 3_600_000
 const flushMs = 300
 
 /** What a replica said of a stop that it wanted. */

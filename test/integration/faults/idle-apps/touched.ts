@@ -2,7 +2,7 @@
  * apps K3: somebody comes back through a gateway between the look that shows an app as idle and the script that stops it, or the
  * patch of `spec.stop`. Whoever is first is kept, whoever is second reads that it is being stopped.
  */
-import type { IdleApps, TestGateway } from '../../../kit/apps/idle-apps.ts'
+import { type IdleApps, type TestGateway, timeoutMs } from '../../../kit/apps/idle-apps.ts'
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import { isWhole } from '../points.ts'
 import { idleApps } from './shared.ts'
@@ -32,7 +32,7 @@ async function meet(trial: Trial, apps: IdleApps, gateway: TestGateway, id: stri
   if (reply === 'stopping' && point !== 'idle.requested') trial.violation(`${point} ${id}: told too early`)
   trial.figure(`${point} ${id}`, reply)
   if (!isWhole) return
-  if (!isStopped) return apps.pass(id, 120_000)
+  if (!isStopped) return apps.pass(id, 2 * timeoutMs)
   // Somebody starts it again.
   await apps.fleet.phase(id, 'Stopped', 'a', 60_000)
   await apps.fleet.edit(id, { spec: { stop: false } })
