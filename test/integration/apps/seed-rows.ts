@@ -143,7 +143,7 @@ export const appRows: readonly SeedRow[] = [
     id: 'A-23',
     what: 'The first container alone, with the resources of the instance type',
     tests: [
-      [unit('render'), 'leaves out all containers but the first, and all of a Service but its ports'],
+      [unit('allow-list'), 'leaves out all containers but the first, and all of a Service but its ports'],
       [unit('render'), 'gives the resources, nodes and tolerations of the instance type'],
     ],
   },
@@ -159,7 +159,7 @@ export const appRows: readonly SeedRow[] = [
   {
     id: 'A-25',
     what: 'The Service is that of the template',
-    tests: [[unit('render'), 'leaves out all containers but the first, and all of a Service but its ports']],
+    tests: [[unit('allow-list'), 'leaves out all containers but the first, and all of a Service but its ports']],
     departs: 'of it the ports alone',
   },
   {
@@ -252,7 +252,7 @@ export const appRows: readonly SeedRow[] = [
     id: 'A-46',
     what: 'No app gets a node, an account or the network of another group, whoever writes it',
     tests: [
-      [unit('render'), 'whatever an app says, it gets no right, and what stands of it is at rest'],
+      [unit('render-any'), 'whatever an app says, it gets no right, and what stands of it is at rest'],
       [unit('spec'), 'gives nothing to the app of another group, or where there is none'],
       [unit('phase'), 'isPodOf believes no label, but the ReplicaSet'],
     ],
