@@ -47,6 +47,10 @@ test('check finds no violation in a sound history', () => {
 test.each<[string, Evidence]>([
   ['debris that was removed before the newer pod was made', plus.audit(stray(115), unstray(125))],
   ['a write that was refused', plus.audit({ ...stray(115), code: 403 })],
+  [
+    'a stream that has expired, when the test says that streams do',
+    { ...withKeys({ [key('events:bob')]: undefined }), expects: { streamsExpire: true } },
+  ],
   ['a write that was only tried', plus.audit({ ...stray(115), dryRun: true })],
   ['a take-over in time', taken(4000)],
   ['a take-over that another one was struck in', struckAmid(taken(6000), 3200)],

@@ -123,7 +123,7 @@ export function checkI3(evidence: Evidence, parsed: ParsedHistory, operations: r
 
 function endsOnce({ op, user, stream, accepted }: Operation, { expects }: Evidence): Violation[] {
   if (!stream) {
-    const lost = accepted.length > 0 && !expects.redisLoss
+    const lost = accepted.length > 0 && !expects.redisLoss && !expects.streamsExpire
     return lost ? [`I3 op ${op} of ${user} was accepted, and has no stream`] : []
   }
   const ends = stream.filter(isTerminal)

@@ -16,6 +16,8 @@ export interface Expectations {
   readonly takeoverMs?: number
   /** Clocks were stepped: the times of logs prove nothing. */
   readonly clocksStep?: boolean
+  /** Redis' clock was stepped forward: streams of labs that are gone have expired. The test itself follows each operation. */
+  readonly streamsExpire?: boolean
   /** Other clients than the fleet's also sent creates and deletes. */
   readonly otherClients?: boolean
 }

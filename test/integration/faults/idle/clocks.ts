@@ -109,7 +109,8 @@ async function stepClocks(trial: Trial): Promise<void> {
   const fleet = await trial.fleet(
     idleFleet(rules, {}, { redis: { wrongClock: true }, config: { times }, people, users }),
   )
-  fleet.expects({ clocksStep: true })
+  // A step forward is longer than streams of labs that are gone stay; `strike` follows each to its end.
+  fleet.expects({ clocksStep: true, streamsExpire: true })
   const stops = new Stops(fleet)
   const [old] = await startLabs(trial, fleet, 1, { user: fleet.as('aged-ada') })
   await untilMustered(fleet, [old!])
