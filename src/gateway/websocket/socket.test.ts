@@ -23,15 +23,12 @@ function start(headOfApp = Buffer.alloc(0)) {
   const clock = new ManualClock()
   const fromClient = new Relay({ from: clientSocket, to: appSocket, onEnd: () => appSocket.end() })
   const fromApp = new Relay({ from: appSocket, to: clientSocket, onEnd: () => clientSocket.end() })
-  const none = Buffer.alloc(0)
   let inputs = 0
   const open = new OpenSocket({
-    tunnel: {
-      ...{ client: { socket: clientSocket, head: none }, app: { socket: appSocket, head: headOfApp } },
-      ...{ fromClient, fromApp },
-    },
+    tunnel: { client: clientSocket, app: appSocket, fromClient, fromApp },
     ...{ clock, stallMs: 1000, onInput: () => (inputs += 1) },
   })
+  if (headOfApp.length > 0) appSocket.unshift(headOfApp)
   fromClient.start()
   fromApp.start()
   const got = { client: Buffer.alloc(0), app: Buffer.alloc(0) }
@@ -60,6 +57,8 @@ test('OpenSocket closes at once between two frames, and passes nothing afterward
 
 test('OpenSocket closes after the frame that is open, and before the next one', async () => {
   const { open, app, got, settle } = start(frame('begun').subarray(0, 4))
+  await settle()
+  got.client = Buffer.alloc(0)
   open.close(1012, reason, 1000)
   await settle()
   expect(got.client.length).toBe(0)
@@ -70,6 +69,7 @@ test('OpenSocket closes after the frame that is open, and before the next one', 
 
 test('OpenSocket cuts when the frame does not end in time', async () => {
   const { open, clock, app, settle, clientSocket } = start(frame('begun').subarray(0, 4))
+  await settle()
   open.close(1012, reason, 1000)
   app.write('e')
   await settle()

@@ -24,6 +24,15 @@ export const commandsOfIdleness = [
   ...['judge-usage', 'tell-stop', 'withdraw-stop'],
 ] as const
 
+/**
+ * Sent only by gateways and by replicas that serve apps: `test/integration/store/app-*.test.ts` has what each of them guarantees.
+ */
+export const commandsOfApps = [
+  ...['put-entry', 'remove-entry', 'complete-entries', 'revoke-entries', 'tell-app'],
+  ...['create-login', 'remove-login', 'create-session', 'check-sessions', 'extend-sessions'],
+  ...['ask-start', 'take-intents', 'end-intent'],
+] as const
+
 /** Traces of a command: its source's first line, or the hash of the whole once Redis has the script. */
 function tracesOf(command: string): readonly string[] {
   const file = files.find(name => name.startsWith(`${command}.`))

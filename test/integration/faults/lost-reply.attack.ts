@@ -5,7 +5,14 @@ import { eventually } from '../../kit/cluster/world.ts'
 import type { Client } from '../../kit/fleet/client.ts'
 import type { Fleet } from '../../kit/fleet/fleet.ts'
 import { heal, poison } from '../../kit/fleet/heal.ts'
-import { allCommands, commandsOfIdleness, commandsOfPrepulling, commandsOfTenants, loseReplyTo } from './commands.ts'
+import {
+  allCommands,
+  commandsOfApps,
+  commandsOfIdleness,
+  commandsOfPrepulling,
+  commandsOfTenants,
+  loseReplyTo,
+} from './commands.ts'
 import { isWhole } from './points.ts'
 import * as wave from './wave.ts'
 
@@ -260,7 +267,7 @@ test('the table of T11 has a story for each command when one is added', () => {
   const covered = new Set(
     [...ofOperations, ...others]
       .map(([command]) => command)
-      .concat(commandsOfPrepulling, commandsOfTenants, commandsOfIdleness),
+      .concat(commandsOfPrepulling, commandsOfTenants, commandsOfIdleness, commandsOfApps),
   )
   expect(allCommands.filter(command => !covered.has(command))).toEqual([])
 })
