@@ -2,7 +2,7 @@
 import type { ClientRequest, IncomingMessage, OutgoingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { answerHeaders, hasBody } from './framing.ts'
-import { Relay } from './relay.ts'
+import { passage, Relay } from './relay.ts'
 import type { Destination, Ending, PumpLimits } from './terms.ts'
 
 export interface ExchangeParts {
@@ -32,22 +32,33 @@ export class Exchange {
 
   constructor(parts: ExchangeParts) {
     this.#parts = parts
-    // Node's own time begins with the connection, and all of them may be in use.
+    // Node's own time begins with the connection. All of them may be in use, or the gate is shut.
     this.#queued = setTimeout(() => this.#fail('silent'), parts.limits.headMs)
   }
 
   carry(): Promise<Ending> {
-    const { incoming, outgoing, upstream } = this.#parts
-    upstream.once('socket', () => clearTimeout(this.#queued))
+    const { outgoing, upstream } = this.#parts
+    upstream.once('socket', socket => {
+      if (socket.connecting) socket.once('connect', () => void this.#send())
+      else void this.#send()
+    })
     upstream.on('response', answer => this.#relay(answer))
     upstream.on('information', ({ statusCode, rawHeaders }) => this.#inform(statusCode, rawHeaders))
     upstream.on('upgrade', (answer, app, early) => this.#switch(answer, app as Socket, early))
     upstream.on('timeout', () => this.#timedOut())
     upstream.on('error', error => this.#failed(error))
     outgoing.once('close', this.#onClientClose)
+    return this.#ending.promise
+  }
+
+  /** Not before its connection is there: what was decided may be old by then. */
+  async #send(): Promise<void> {
+    const { incoming, upstream, to } = this.#parts
+    if (to.gate && !to.gate.mayPass() && !(await passage(to.gate, () => this.#isOver))) return
+    if (this.#isOver) return
+    clearTimeout(this.#queued)
     if (hasBody(incoming)) this.#upload()
     else upstream.end()
-    return this.#ending.promise
   }
 
   #upload(): void {

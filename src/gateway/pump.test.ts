@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { answering, countOf, type Script, useWires } from '../../test/kit/gateway/wires.ts'
 
@@ -172,5 +173,34 @@ describe.concurrent('Pump.request', () => {
       '\r\n\r\n',
     )
     expect(text).toContain('X: \xe9\r\n')
+  })
+
+  it('asks its gate again when it has waited for a connection', async () => {
+    const looked = Promise.withResolvers<void>()
+    const asked = Promise.withResolvers<void>()
+    let isShut = false
+    const look = () => {
+      asked.resolve()
+      return looked.promise
+    }
+    const gate = { mayPass: () => !isShut, look, isOpen: () => true }
+    const { wires, client } = await start(() => {}, { gate, limits: { connections: 1 } })
+    client.write(get)
+    const app = await wires.app(1)
+    await app.has('\r\n\r\n')
+    const second = await wires.client()
+    const came = once(wires.server, 'request')
+    second.write(get)
+    await came
+    isShut = true
+    app.write('HTTP/1.1 204 No Content\r\n\r\n')
+    await asked.promise
+    await client.has('204')
+    expect([app.text, second.text]).toEqual([`${get.slice(0, -2)}Connection: keep-alive\r\n\r\n`, ''])
+    isShut = false
+    looked.resolve()
+    await app.when(({ text }) => countOf(text, 'GET ') === 2)
+    app.write('HTTP/1.1 204 No Content\r\n\r\n')
+    await second.has('204')
   })
 })

@@ -22,6 +22,16 @@ export interface RelayParts {
 const againMs = 100
 const none = Buffer.alloc(0)
 
+/** Resolves with true when the gate lets pass, and with false when it is shut for ever, or nobody waits any more. */
+export async function passage(gate: Gate, isOver: () => boolean): Promise<boolean> {
+  while (gate.isOpen() && !isOver()) {
+    await gate.look()
+    if (gate.mayPass()) return true
+    await new Promise(resolve => setTimeout(resolve, againMs))
+  }
+  return false
+}
+
 export class Relay {
   readonly #parts: RelayParts
   /** Sees what is passed on next. Returns what is to be passed on in its place; undefined: nothing. */
@@ -89,14 +99,7 @@ export class Relay {
   }
 
   async #wait(gate: Gate): Promise<void> {
-    while (gate.isOpen() && !this.#isStopped) {
-      await gate.look()
-      if (gate.mayPass()) {
-        this.#release()
-        return
-      }
-      await new Promise(resolve => setTimeout(resolve, againMs))
-    }
+    if (await passage(gate, () => this.#isStopped)) this.#release()
   }
 
   #release(): void {

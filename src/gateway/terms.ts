@@ -15,7 +15,7 @@ export interface Destination {
   answer?(status: number, headers: HeaderList): HeaderList
   /** The trailers that go along, of the request to the app or of the answer to the client; default: all. */
   trailers?(of: 'request' | 'answer', trailers: HeaderList): HeaderList
-  /** Asked before each byte after the heads. Default: all pass. */
+  /** Asked before each byte to the app, and before each one to the client after the head. Default: all pass. */
   readonly gate?: Gate | undefined
   /** Called when both connections left HTTP, before a byte after the heads is carried. */
   opened?(tunnel: Tunnel): void

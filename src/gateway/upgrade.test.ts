@@ -127,7 +127,7 @@ describe.concurrent('Pump.upgrade', () => {
     const looked = Promise.withResolvers<void>()
     const asked = Promise.withResolvers<void>()
     let looks = 0
-    let isShut = true
+    let isShut = false
     const look = () => {
       looks += 1
       if (looks === 2) asked.resolve()
@@ -137,6 +137,7 @@ describe.concurrent('Pump.upgrade', () => {
     const { wires, client } = await start(
       async app => {
         await app.has('\r\n\r\n')
+        isShut = true
         app.write(`${switched}early-answer`)
         await app.has('early-question')
         app.write('last')

@@ -87,7 +87,10 @@ export class Carrier {
     try {
       giveBack.push(...this.#takePlaces(visit, entry))
       giveBack.push(await this.#tellUse(carriage))
+      // This process may have been halted since the verdict.
+      if (!guard.mayPass()) await guard.look()
       if (stay.wasCut) throw new Refused('login', plain(401, 'log in first'))
+      if (!guard.mayPass()) throw new Refused('unavailable', problemPage(problems.unavailable))
       const ending = await carriage.send(this.#destination(carriage, address, stay, guard))
       const problem = problemOf(ending)
       if (problem) {
