@@ -144,7 +144,7 @@ export class OwnPages {
   }
 
   #audit({ id, from }: Visit, report: Report, action: AuditAction, audited: Audited): void {
-    const { result, status, reason, user, object = { kind: 'login', user } } = audited
+    const { result, status, reason, user, object = { kind: 'session', user } } = audited
     const { auditor, provider } = this.#parts
     const { traceId } = report.origin
     const actor = user === undefined ? { kind: 'anonymous' as const } : { kind: 'user' as const, name: user, provider }
