@@ -123,8 +123,10 @@ describe('the allow-list', () => {
         { name: 'b', persistentVolumeClaim: { claimName: 'b' } },
         { name: 'c', configMap: { name: 'c' } },
       ],
+      imagePullSecrets: [{ name: 'of-others' }],
     })
     expect(asObjects(podOf(fact, settings).volumes).map(({ name }) => name)).toEqual(['primehub-app', 'c'])
+    expect(asObjects(podOf(fact, settings).imagePullSecrets ?? [])).toEqual([])
     const env = withContainer({ env: [{ name: 'S', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } }] })
     expect(asObjects(containerOf(env, settings).env).at(-1)).toEqual({ name: 'S' })
   })

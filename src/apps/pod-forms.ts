@@ -21,8 +21,8 @@ import { ownVolumePrefix, presetPrefix } from './words.ts'
 const maxInt = 2_147_483_647
 const id = number(0, maxInt)
 
-/** Unconfined is less than a pod has without the field. */
-const seccomp = object({ type: oneOf('RuntimeDefault', 'Localhost'), localhostProfile: text }, { needs: ['type'] })
+/** Unconfined is less than a pod has without the field, and a profile of the node may be. */
+const seccomp = object({ type: oneOf('RuntimeDefault') }, { needs: ['type'] })
 
 /** Fields that only take rights away are kept, since Pod Security `restricted` asks for them. */
 const containerSecurity = object({
@@ -122,7 +122,7 @@ export const podForm = (isAlone: boolean): Form =>
   object({
     volumes: list(volume(isAlone)),
     securityContext: podSecurity,
-    imagePullSecrets: list(object({ name: text }, { needs: ['name'] })),
+    imagePullSecrets: ifAlone(isAlone, list(object({ name: text }, { needs: ['name'] }))),
     terminationGracePeriodSeconds: number(0, 3_600),
   })
 

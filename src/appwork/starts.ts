@@ -69,23 +69,30 @@ export class Starts {
   async #round(signal: AbortSignal): Promise<Rest> {
     const { store, token } = this.#options
     const taken = await store.take(token)
-    for (const intent of taken) {
-      signal.throwIfAborted()
-      await this.#carryOut(intent, signal)
-    }
+    const failures = (await Promise.all(taken.map(intent => this.#tried(intent, signal)))).filter(Boolean)
+    if (failures.length > 0) throw failures[0]
     this.#trouble.worked()
     return { ms: taken.length > 0 ? 0 : restMs }
+  }
+
+  /** One that fails must not keep others. @returns its error */
+  async #tried(intent: TakenIntent, signal: AbortSignal): Promise<unknown> {
+    try {
+      await this.#carryOut(intent, signal)
+    } catch (error) {
+      return error
+    }
   }
 
   async #carryOut(intent: TakenIntent, signal: AbortSignal): Promise<void> {
     const { world, store, onEnded } = this.#options
     const app = world.named(intent.id).find(({ uid }) => uid === intent.uid)
-    const outcome = app ? await this.#start(intent, app, signal) : 'stale'
+    const outcome = app ? await this.#start(intent, app, signal, 0) : 'stale'
     await store.end(intent)
     onEnded(intent, app, outcome)
   }
 
-  async #start(intent: TakenIntent, app: Fact, signal: AbortSignal): Promise<StartOutcome> {
+  async #start(intent: TakenIntent, app: Fact, signal: AbortSignal, tries: number): Promise<StartOutcome> {
     const { world, kube, isMember } = this.#options
     // What the user saw was another wish, or somebody was the first.
     if (app.deleting || generationOf(app) !== intent.generation || !isStopped(app)) return 'stale'
@@ -98,17 +105,21 @@ export class Starts {
       world.sights.applications.lay(written)
       return 'started'
     } catch (error) {
-      if (error instanceof KubeError && error.status === 409) return this.#again(intent, signal)
+      const status = error instanceof KubeError ? error.status : 0
+      if (status === 409 && tries < maxTries) return this.#again(intent, signal, tries + 1)
+      // Somebody writes it all the time, or the server does not want it so: a later try would end so too.
+      if (status === 409 || status === 403 || status === 422) return 'refused'
       throw error
     }
   }
 
   /** A status was written meanwhile, or the watch is behind. */
-  async #again(intent: TakenIntent, signal: AbortSignal): Promise<StartOutcome> {
+  async #again(intent: TakenIntent, signal: AbortSignal, tries: number): Promise<StartOutcome> {
     await this.#options.clock.sleep(againMs, signal)
     const app = this.#options.world.named(intent.id).find(({ uid }) => uid === intent.uid)
-    return app ? this.#start(intent, app, signal) : 'stale'
+    return app ? this.#start(intent, app, signal, tries) : 'stale'
   }
 }
 
 const againMs = 200
+const maxTries = 5

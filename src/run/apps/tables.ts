@@ -53,7 +53,7 @@ function joinRoutes({ basics, access, world }: TableParts, isGone: Gone) {
       },
       version: () => store.table.version(),
       put: (_, route) => store.put(route),
-      remove: (id, uid) => store.remove(id, uid),
+      remove: (id, uid) => store.remove(id, uid, named(id, uid) !== undefined),
       complete: () => store.complete(),
       // It gets nothing now, and takes the id from nobody.
       keeps: (id, { uid }) => named(id, uid) !== undefined && !hasServed(id, world),

@@ -12,6 +12,8 @@ const completeMark = ':complete'
 const changesMark = ':changes'
 /** A writer that was stopped for longer than this may bring a removed entry back; the owner of the table removes it again. */
 const removedMs = 3_600_000
+/** Of an object that is still there, and may have an entry again: at once. */
+const leftMs = 1
 
 export type TableConnection = Pick<Connection, 'run' | 'read'>
 
@@ -67,9 +69,10 @@ export class EntryTable<T extends Entry> {
     return (await this.#connection.run('put-entry', keys, args)) as PutAnswer
   }
 
-  async remove(name: string, uid: string): Promise<boolean> {
+  /** @param lives the object is still there, and may get an entry again */
+  async remove(name: string, uid: string, lives = false): Promise<boolean> {
     const keys = [this.#options.key, this.#keys.apps.removed(uid), this.#keys.apps.bell]
-    const args = [name, uid, removedMs, this.#options.what, this.#about(name)]
+    const args = [name, uid, lives ? leftMs : removedMs, this.#options.what, this.#about(name)]
     return (await this.#connection.run('remove-entry', keys, args)) === 1
   }
 

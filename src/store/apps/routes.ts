@@ -77,11 +77,12 @@ export class RouteStore {
 
   /**
    * Removes the route of an app that is gone, for good. Another app of the same id keeps its own.
+   * @param lives the app is still there, and may have the route again, such as when its namespace serves a group again
    * @returns whether it had the route
    * @throws {RetryLater} when Redis does not answer
    */
-  remove(id: string, uid: string): Promise<boolean> {
-    return this.#table.remove(id, uid)
+  remove(id: string, uid: string, lives = false): Promise<boolean> {
+    return this.#table.remove(id, uid, lives)
   }
 
   /** Says that every app that there is has its route here. Until then, gateways keep the routes that they had. */

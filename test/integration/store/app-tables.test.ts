@@ -46,6 +46,12 @@ test('put keeps the route of the older app when two have one id', async () => {
   expect((await routes().readOne('mlflow'))?.uid).toBe('u0')
 })
 
+test('put is accepted when the app was removed while it lives', async () => {
+  await routes().put(route({ uid: 'u1' }))
+  expect(await routes().remove('mlflow', 'u1', true)).toBe(true)
+  await expect.poll(() => routes().put(route({ uid: 'u1' }))).toBe('written')
+})
+
 test('put is refused when the app was removed, and the next one of its id gets the route', async () => {
   await routes().put(route())
   expect(await routes().put(route({ uid: 'u2', createdMs: 2_000 }))).toBe('older')
