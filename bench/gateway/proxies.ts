@@ -94,7 +94,13 @@ async function chp({ stateDir, port: app }: ProxyParts): Promise<Contender> {
 
 async function gateway({ stateDir, port, sockets }: ProxyParts): Promise<Contender> {
   const many = sockets + 1000
-  const limits = { requestsPerApp: many, socketsPerApp: many, socketsPerUser: many, connections: 2 * many }
+  const limits = {
+    requestsPerApp: many,
+    requestsPerUser: many,
+    socketsPerApp: many,
+    socketsPerUser: many,
+    connections: 2 * many,
+  }
   const { replica, lines } = await startGateway({ stateDir, port, config: { limits } })
   await pin(replica.pid, cores.proxy)
   return { name: 'gateway', target: { port: replica.port, prefix, lines }, pid: replica.pid }

@@ -67,3 +67,14 @@ function addressIn(text: string): string | undefined {
 function familyOf(address: string): 'ipv4' | 'ipv6' {
   return isIP(address) === 6 ? 'ipv6' : 'ipv4'
 }
+
+/** Of IPv6, a client has as many addresses as it likes within the first 64 bits. */
+export function networkOf(address: string): string {
+  if (!address.includes(':') || address.includes('.')) return address
+  const [head = '', tail] = address.split('::')
+  const before = head.split(':').filter(part => part !== '')
+  const after = tail === undefined ? [] : tail.split(':').filter(part => part !== '')
+  const zeros = tail === undefined ? [] : Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0')
+  const parts = [...before, ...zeros, ...after].slice(0, 4)
+  return `${parts.map(part => Number.parseInt(part, 16).toString(16)).join(':')}::/64`
+}

@@ -27,8 +27,11 @@ export const gateway = z.strictObject({
   limits: z
     .strictObject({
       requestsPerApp: count(256).describe('requests to one app at once; further ones get 503'),
+      requestsPerUser: count(32).describe(
+        'requests of one user at once, streams too; without a login, of one address; further ones get 503',
+      ),
       socketsPerApp: count(1024).describe('WebSockets to one app'),
-      socketsPerUser: count(64).describe('WebSockets of one user'),
+      socketsPerUser: count(64).describe('WebSockets of one user; without a login, of one address'),
       connectionsPerApp: count(128).describe('connections to one app'),
       connections: count(20_000).describe('connections of clients'),
     })

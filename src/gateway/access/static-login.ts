@@ -2,6 +2,7 @@
 import { Buckets, type Rate } from '../../base/buckets.ts'
 import type { Clock } from '../../base/clock.ts'
 import { ApiError, isUnavailable } from '../../base/errors.ts'
+import { networkOf } from '../../base/source.ts'
 import type { IdentityProvider } from '../../identity/provider.ts'
 import type { LoginStore } from '../../store/apps/logins.ts'
 import { appScope } from './scope.ts'
@@ -70,15 +71,4 @@ export class StaticLogin {
     const made = await logins.create({ user, groups: groups.map(({ name }) => name), begun, lifeMs })
     return made === 'revoked' ? { is: 'revoked' } : { is: 'in', id: made.id, user }
   }
-}
-
-/** Of IPv6, a client has as many addresses as it likes within the first 64 bits. */
-function networkOf(address: string): string {
-  if (!address.includes(':') || address.includes('.')) return address
-  const [head = '', tail] = address.split('::')
-  const before = head.split(':').filter(part => part !== '')
-  const after = tail === undefined ? [] : tail.split(':').filter(part => part !== '')
-  const zeros = tail === undefined ? [] : Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0')
-  const parts = [...before, ...zeros, ...after].slice(0, 4)
-  return `${parts.map(part => Number.parseInt(part, 16).toString(16)).join(':')}::/64`
 }

@@ -90,3 +90,37 @@ test('Carrier sends nothing when a look leaves the verdict old', async () => {
   await expect(carry({ user: 'ada' })).rejects.toMatchObject({ reason: 'unavailable', answer: { status: 503 } })
   expect([open.length, guard.looks]).toEqual([0, 1])
 })
+
+const visitors: readonly [string, From, From][] = [
+  ['user', { user: 'ada', address: '192.0.2.1' }, { user: 'bob', address: '192.0.2.1' }],
+  ['address without a login', { address: '2001:db8::1' }, { address: '2001:db8:0:1::1' }],
+]
+const kinds = ['request', 'websocket'] as const
+
+test.each(visitors.flatMap(each => kinds.map(kind => [...each, kind] as const)))(
+  'Carrier refuses an %s that has its share in all apps, and nobody else (%j, %j, %s)',
+  async (_, one, other, kind) => {
+    const { carrier, open, carry } = start({ requestsPerUser: 2, socketsPerUser: 2 })
+    const carried = [carry({ ...one, kind }), carry({ ...one, kind, app: 'b' })]
+    await expect(carry({ ...one, kind })).rejects.toMatchObject({ reason: 'busy', answer: { status: 503 } })
+    carried.push(carry({ ...other, kind }))
+    await settle()
+    expect(carrier.open[kind]).toBe(3)
+    for (const end of open.splice(0)) end()
+    await Promise.all(carried)
+    const again = carry({ ...one, kind })
+    await settle()
+    open[0]!()
+    expect([await again, carrier.open[kind]]).toEqual(['done', 0])
+  },
+)
+
+test('Carrier gives the share of a visitor back when the app has none left', async () => {
+  const { open, carry } = start({ requestsPerUser: 1, requestsPerApp: 1 })
+  const first = carry({ user: 'ada' })
+  await expect(carry({ user: 'bob' })).rejects.toMatchObject({ reason: 'busy' })
+  const second = carry({ user: 'bob', app: 'b' })
+  await settle()
+  for (const end of open) end()
+  expect(await Promise.all([first, second])).toEqual(['done', 'done'])
+})

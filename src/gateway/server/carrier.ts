@@ -4,6 +4,7 @@ import { appPrefix } from '../../apps/names.ts'
 import type { AppRoute } from '../../base/app-route.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { HeaderList } from '../../base/request-head.ts'
+import { networkOf } from '../../base/source.ts'
 import type { GatewayConfig } from '../../config/gateway.ts'
 import type { Cuts } from '../access/cuts.ts'
 import type { CutReason, Guard } from '../access/guard.ts'
@@ -60,13 +61,15 @@ const lastFrameMs = 500
 export class Carrier {
   readonly #parts: CarrierParts
   readonly #requests: Bound
+  readonly #requestsOfUsers: Bound
   readonly #sockets: Bound
   readonly #socketsOfUsers: Bound
 
   constructor(parts: CarrierParts) {
     this.#parts = parts
-    const { requestsPerApp, socketsPerApp, socketsPerUser } = parts.config.limits
+    const { requestsPerApp, requestsPerUser, socketsPerApp, socketsPerUser } = parts.config.limits
     this.#requests = new Bound(requestsPerApp)
+    this.#requestsOfUsers = new Bound(requestsPerUser)
     this.#sockets = new Bound(socketsPerApp)
     this.#socketsOfUsers = new Bound(socketsPerUser)
   }
@@ -109,20 +112,15 @@ export class Carrier {
     throw new Refused('phase', withCookie(phasePage(route, token), cookie))
   }
 
-  #takePlaces({ kind }: Visit, { route, user }: Entry): (() => void)[] {
-    const busy = () => new Refused('busy', problemPage(problems.busy))
-    if (kind === 'request') {
-      const place = this.#requests.take(route.id)
-      if (!place) throw busy()
-      return [place]
-    }
-    const place = this.#sockets.take(route.id)
-    if (!place) throw busy()
-    if (user === undefined) return [place]
-    const placeOfUser = this.#socketsOfUsers.take(user)
-    if (placeOfUser) return [place, placeOfUser]
-    place()
-    throw busy()
+  /** In the app, and among those of one visitor: nobody takes an app from all others. */
+  #takePlaces({ kind, from }: Visit, { route, user }: Entry): (() => void)[] {
+    const isRequest = kind === 'request'
+    const visitor = user === undefined ? `at ${networkOf(from.address ?? '')}` : `user ${user}`
+    const ofVisitor = (isRequest ? this.#requestsOfUsers : this.#socketsOfUsers).take(visitor)
+    const inApp = ofVisitor && (isRequest ? this.#requests : this.#sockets).take(route.id)
+    if (inApp) return [inApp, ofVisitor]
+    ofVisitor?.()
+    throw new Refused('busy', problemPage(problems.busy))
   }
 
   /** @returns what ends the use */

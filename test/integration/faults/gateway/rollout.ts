@@ -19,7 +19,7 @@ attack(
   async trial => {
     const site = await GatewaySite.start({
       gateways: 2,
-      config: { gateway: { drainSeconds, limits: { socketsPerUser: 1000 } } },
+      config: { gateway: { drainSeconds, limits: { requestsPerUser: 1000, socketsPerUser: 1000 } } },
     })
     trial.context.onTestFinished(() => site.stop())
     await site.app('rollout', echo)

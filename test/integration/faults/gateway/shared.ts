@@ -5,7 +5,10 @@ let started: Promise<GatewaySite> | undefined
 
 export function sharedSite(): Promise<GatewaySite> {
   // One person opens them all.
-  started ??= GatewaySite.start({ gateways: 2, config: { gateway: { limits: { socketsPerUser: 1000 } } } })
+  started ??= GatewaySite.start({
+    gateways: 2,
+    config: { gateway: { limits: { requestsPerUser: 1000, socketsPerUser: 1000 } } },
+  })
   return started
 }
 
