@@ -19,12 +19,15 @@ const templateOf = (env: readonly Entry[]) => ({
 const envOf = (id = 'a') => asObjects(containersOf(site.object(id)!.spec as never)[0]!.env)
 const set = (env: readonly EnvWish[]) => site.service.change('a', ann, { env })
 const shown = () => site.service.find('a', ann).detail
-const valuesOf = () =>
+type Ref = Readonly<Record<'name' | 'key', string>>
+/** What a pod gets of the secrets that these entries name. */
+const valuesOf = (entries: readonly object[] = envOf()) =>
   Object.fromEntries(
-    Object.entries((site.secret('a')?.data ?? {}) as Record<string, string>).map(([key, value]) => [
-      key.replace(/\.[0-9a-f]{16}$/, ''),
-      Buffer.from(value, 'base64').toString(),
-    ]),
+    (entries as { name: string; valueFrom?: { secretKeyRef?: Ref } }[]).flatMap(({ name, valueFrom }) => {
+      const { name: secret, key } = valueFrom?.secretKeyRef ?? {}
+      const data = site.secrets('a').find(({ metadata }) => metadata.name === secret)?.data as Record<string, string>
+      return key === undefined ? [] : [[name, Buffer.from(data[key]!, 'base64').toString()]]
+    }),
   )
 const marked = 'marked-secret'
 
@@ -130,13 +133,16 @@ describe('a secret variable', () => {
       { name: 'DB', value: '***' },
     ])
     expect(valuesOf()).toEqual({ API_TOKEN: marked, DB: `postgres://x:${marked}@db` })
-    expect(site.secret('a')!.metadata).toMatchObject({
+    const [secret, ...others] = site.secrets('a')
+    expect(others).toEqual([])
+    expect(secret!.metadata).toMatchObject({
+      name: expect.stringMatching(/^app-a-env-[0-9a-f]{16}$/),
       labels: { 'primehub.io/phapplication': 'a' },
       ownerReferences: [{ kind: 'PhApplication', name: 'a', uid: 'u' }],
     })
     expect(JSON.stringify([site.object('a'), site.patches, detail])).not.toContain(marked)
     const [first] = envOf()
-    expect(first).toMatchObject({ name: 'API_TOKEN', valueFrom: { secretKeyRef: { name: 'app-a-env' } } })
+    expect(first).toMatchObject({ name: 'API_TOKEN', valueFrom: { secretKeyRef: { name: secret!.metadata.name } } })
   })
 
   test('is masked where somebody wrote it into the PhApplication or its template', () => {
@@ -146,13 +152,14 @@ describe('a secret variable', () => {
     expect(shown()).toMatchObject({ templateEnv: [{ value: '***' }], env: [{ name: 'B_KEY', value: '***' }] })
   })
 
-  test('stays by its mask, and gets a new key with a new value', async () => {
+  test('stays by its mask, and comes from another Secret with a new value', async () => {
     site.declare('a')
     await set([
       { name: 'A_KEY', value: 'one' },
       { name: 'B_KEY', value: 'two' },
     ])
-    const [a, b] = envOf()
+    const before = envOf()
+    const [a, b] = before
     await set([
       { name: 'B_KEY', value: 'three' },
       { name: 'A_KEY', value: '***' },
@@ -161,10 +168,12 @@ describe('a secret variable', () => {
     expect(sameA).toEqual(a)
     expect(newB).not.toEqual(b)
     // A pod of before still starts with what it had.
-    expect(Object.keys(site.secret('a')!.data as object)).toHaveLength(3)
-    await set([{ name: 'C_KEY', value: 'four' }])
-    // Now nothing names the value of before the last change.
-    expect(valuesOf()).toEqual({ A_KEY: 'one', B_KEY: 'three', C_KEY: 'four' })
+    expect(valuesOf(before)).toEqual({ A_KEY: 'one', B_KEY: 'two' })
+    expect(valuesOf()).toEqual({ A_KEY: 'one', B_KEY: 'three' })
+    // A Secret has the new values alone, and nobody writes it again.
+    expect(site.secrets('a').map(({ data }) => Object.keys(data as object).length)).toEqual([2, 1])
+    const writes = site.api.writes.filter(each => each.includes(' Secret '))
+    expect(writes.map(each => each.split(' ')[0])).toEqual(['create', 'create'])
   })
 
   test('has no mask to stay by where there is none', async () => {
@@ -175,26 +184,38 @@ describe('a secret variable', () => {
     expect(site.api.writes).toEqual([])
   })
 
-  test.each([
-    ['nobody', undefined],
-    ['a former app of this id', [{ apiVersion: 'primehub.io/v1alpha1', kind: 'PhApplication', name: 'a', uid: 'old' }]],
-  ])('is not written into a Secret that belongs to %s', async (_, ownerReferences) => {
-    site.declare('a', { uid: 'u' })
-    const metadata = { name: 'app-a-env', namespace: 'physics', ...(ownerReferences && { ownerReferences }) }
-    site.api.put({ apiVersion: 'v1', kind: 'Secret', metadata, data: { k: 'dg==' } })
-    await expect(set([{ name: 'A_KEY', value: marked }])).rejects.toMatchObject({ status: 409 })
-    expect([envOf(), site.secret('a')!.data]).toEqual([[], { k: 'dg==' }])
+  test('is not written into a Secret that is there', async () => {
+    site.declare('a')
+    site.api.onWrite = (verb, ref) => {
+      if (verb === 'create') site.api.put({ ...ref, metadata: { ...ref }, data: { k: 'dg==' } } as never)
+    }
+    const change = set([{ name: 'A_KEY', value: marked }])
+    await expect(change).rejects.toMatchObject({ status: 409, detail: [{ type: 'conflict' }] })
+    expect(envOf()).toEqual([])
+    expect(site.secrets('a').map(({ data }) => data)).toEqual([{ k: 'dg==' }])
   })
 
-  test('is written again when somebody writes the Secret meanwhile', async () => {
+  test('has one Secret when somebody writes the app meanwhile', async () => {
     site.declare('a')
-    await set([{ name: 'A_KEY', value: 'one' }])
     site.api.onWrite = (verb, ref) => {
-      if (verb !== 'patch' || ref.kind !== 'Secret') return
+      if (verb !== 'patch' || ref.kind !== 'PhApplication') return
       site.api.onWrite = () => {}
-      site.api.put({ ...site.secret('a')!, type: 'Opaque' })
+      site.declare('a', { spec: { displayName: 'other' } })
     }
     await set([{ name: 'A_KEY', value: 'two' }])
-    expect(valuesOf()).toMatchObject({ A_KEY: 'two' })
+    expect(valuesOf()).toEqual({ A_KEY: 'two' })
+    expect(site.secrets('a')).toHaveLength(1)
+  })
+
+  test('is refused when the app is made anew meanwhile, and goes to a Secret of the new one then', async () => {
+    site.declare('a', { uid: 'old' })
+    site.api.onWrite = (verb, ref) => {
+      if (verb !== 'patch' || ref.kind !== 'PhApplication') return
+      site.api.onWrite = () => {}
+      site.declare('a', { uid: 'new' })
+    }
+    await expect(set([{ name: 'A_KEY', value: 'two' }])).rejects.toMatchObject({ status: 409 })
+    await set([{ name: 'A_KEY', value: 'three' }])
+    expect(site.secrets('a').map(({ metadata }) => metadata.ownerReferences![0]!.uid)).toEqual(['old', 'new'])
   })
 })

@@ -2,7 +2,7 @@
  * The environment of an app as people see and change it. Pure.
  *
  * A container's variables are those of the template, then those of people (seed 001, "Create"). People replace theirs as a
- * whole. Without the annotation of a template all variables are theirs. A secret value is in the Secret of the app, and the
+ * whole. Without the annotation of a template all variables are theirs. A secret value is in a Secret of the app, and the
  * PhApplication only refers to it. In later entries of a name Kubernetes overrides earlier ones.
  */
 import { appObjectName } from '../apps/names.ts'
@@ -26,7 +26,8 @@ export interface EnvShown {
   readonly value?: string
 }
 
-export const secretNameOf = (id: string): string => `${appObjectName(id)}-env`
+/** The admission policy of apps knows this form. */
+export const secretNameOf = (id: string, suffix: string): string => `${appObjectName(id)}-env-${suffix}`
 
 export const containersOf = (spec: JsonObject): readonly JsonObject[] =>
   asObjects(asObject(asObject(spec.podTemplate).spec).containers)
@@ -78,14 +79,14 @@ export interface NewEnv {
   readonly entries: readonly JsonObject[]
   /** Those of people among them. */
   readonly own: readonly JsonObject[]
-  /** Values for the Secret, by their keys. */
+  /** Values for a new Secret, by their keys. */
   readonly secrets: Readonly<Record<string, string>>
 }
 
 export interface EnvTerms {
   readonly id: string
   readonly patterns: readonly string[]
-  /** Ends the keys of new secret values: they never change, so pods of before keep theirs. */
+  /** Ends the name of the Secret with the new values, 16 hexadecimal digits: each change has another. */
   readonly suffix: string
 }
 
@@ -106,15 +107,15 @@ export function newEnv(wishes: readonly EnvWish[], parts: EnvParts, { id, patter
       return standing ?? {}
     }
     if (!isSecret(name, value)) return { name, value }
-    const key = `${name.slice(0, longestKeyPart)}.${suffix}`
+    const key = `${name.slice(0, longestKeyPart)}.${index}`
     secrets[key] = value
-    return { name, valueFrom: { secretKeyRef: { name: secretNameOf(id), key } } }
+    return { name, valueFrom: { secretKeyRef: { name: secretNameOf(id, suffix), key } } }
   })
   if (detail.length > 0) throw new ApiError(422, detail)
   return { entries: [...parts.template, ...own], own, secrets }
 }
 
-/** A key has 253 characters at most. */
+/** A key has 253 characters at most. The place in the list keeps keys of long names apart. */
 const longestKeyPart = 200
 
 function isMasked(entry: JsonObject, isSecret: ReturnType<typeof secretTest>): boolean {
@@ -126,9 +127,3 @@ const nothingToKeep = (index: number): ErrorDetail => ({
   type: 'invalid',
   loc: ['body', 'env', index, 'value'],
 })
-
-/** The keys of the app's own Secret to which a spec refers. */
-export function secretKeysIn(spec: JsonObject, id: string): ReadonlySet<string> {
-  const refs = envOf(spec).map(entry => asObject(asObject(entry.valueFrom).secretKeyRef))
-  return new Set(refs.filter(({ name }) => name === secretNameOf(id)).map(({ key }) => asText(key)))
-}

@@ -19,7 +19,7 @@ export const changed = (): ApiError =>
   })
 
 export const taken = (secret: string): ApiError =>
-  new ApiError(409, { msg: `the Secret ${secret} is there and does not belong to this app`, type: 'conflict' })
+  new ApiError(409, { msg: `a Secret ${secret} is there already: send the change again`, type: 'conflict' })
 
 export const refusedByServer = (words: string): ApiError =>
   new ApiError(422, { msg: `the API server refuses it: ${words}`, type: 'invalid', loc: ['body'] })

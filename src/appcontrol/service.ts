@@ -129,7 +129,13 @@ export class AppService implements Apps {
     }
     const write = this.#write(id, asker, 'change', ifMatch)
     const agent = `app=${id} ${write.what}`
-    const prepare = async (app: Fact) => secrets.add(app, envOf(app)?.secrets ?? {}, agent)
+    // A later round writes the same values, so the Secret of an earlier one serves it, unless it is of a former app of this id.
+    let servedUid: string | undefined
+    const prepare = async (app: Fact) => {
+      if (servedUid === app.uid) return
+      await secrets.make(app, { suffix: terms.suffix, values: envOf(app)?.secrets ?? {}, agent })
+      servedUid = app.uid
+    }
     return this.#version(await this.#options.writer.patch(write, wished, prepare))
   }
 

@@ -165,7 +165,7 @@ describe('PATCH apps/{id}', () => {
 
   it.each([
     [412, 'changed', changed()],
-    [409, 'conflict', taken('app-mlflow-env')],
+    [409, 'conflict', taken('app-mlflow-env-8c1f0a9b2d3e4f57')],
     [404, 'unknown_app', noApp()],
     [503, 'unavailable', new RetryLater('the API server does not answer')],
   ])('answers %d %s as the service does', async (status, type, error) => {

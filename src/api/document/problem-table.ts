@@ -187,8 +187,11 @@ export const problemTable = {
   },
   secretTaken: {
     status: 409,
-    when: 'a secret value was sent, and the Secret of this name is there and does not belong to the app',
-    example: { msg: 'the Secret app-mlflow-env is there and does not belong to this app', type: 'conflict' },
+    when: 'a secret value was sent, and a Secret of the name that the controller drew for it is there already',
+    example: {
+      msg: 'a Secret app-mlflow-env-8c1f0a9b2d3e4f57 is there already: send the change again',
+      type: 'conflict',
+    },
   },
   appChanged: {
     status: 412,

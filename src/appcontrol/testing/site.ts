@@ -6,7 +6,6 @@ import { systemClock } from '../../base/clock.ts'
 import type { Identity, KubeObject } from '../../base/domain.ts'
 import { asNumber } from '../../base/json.ts'
 import type { KubeClient } from '../../kube/client.ts'
-import { KubeError } from '../../kube/errors.ts'
 import type { PodEventFacts, PodFacts } from '../../kube/pods/facts.ts'
 import { canonical } from '../../reconcile/merge.ts'
 import { FakeApi } from '../../reconcile/testing/api.ts'
@@ -99,9 +98,9 @@ export class Site {
     )
   }
 
-  secret(id: string): KubeObject | undefined {
-    return [...this.api.objects.values()].find(
-      ({ kind, metadata }) => kind === 'Secret' && metadata.name === `app-${id}-env`,
+  secrets(id: string): readonly KubeObject[] {
+    return [...this.api.objects.values()].filter(
+      ({ kind, metadata }) => kind === 'Secret' && metadata.name.startsWith(`app-${id}-env-`),
     )
   }
 
@@ -122,12 +121,6 @@ export class Site {
         if (!answer || canonical(before?.spec) === canonical(answer.spec)) return answer
         const generation = asNumber(answer.metadata.generation) + 1
         return this.api.put({ ...answer, metadata: { ...answer.metadata, generation } })
-      },
-      request: async (_method: string, path: string) => {
-        const name = path.split('/').at(-1)!
-        const found = [...objects.values()].find(({ kind, metadata }) => kind === 'Secret' && metadata.name === name)
-        if (!found) throw new KubeError(404, 'NotFound', 'not found')
-        return found
       },
     } as unknown as KubeClient
   }

@@ -21,6 +21,16 @@ export interface PolicyWorld {
   readonly objects: Readonly<Record<'Deployment' | 'Service' | 'NetworkPolicy', KubeObject>>
   /** A Deployment of nobody. */
   readonly foreign: KubeObject
+  /** Secret variables of the app. */
+  readonly secret: KubeObject
+}
+
+/** A Secret as REST makes it for an app. */
+export function secretOf(app: KubeObject, id: string, suffix = '0123456789abcdef'): KubeObject {
+  const { metadata } = rendered(app, id).Service
+  const labels = { 'primehub.io/phapplication': id, 'app.kubernetes.io/managed-by': 'skylab' }
+  const named = { ...metadata, name: `app-${id}-env-${suffix}`, labels }
+  return { apiVersion: 'v1', kind: 'Secret', metadata: named, type: 'Opaque', stringData: { k: 'v' } }
 }
 
 /** What an app of these settings makes. */
@@ -171,11 +181,25 @@ export const refused: readonly Case[] = [
   field('Deployment', `${pod}.initContainers.0.name`, 'other', 'it has another init container'),
   field('Deployment', `${pod}.initContainers.0.restartPolicy`, 'Always', 'it has another init container'),
   one('a Secret that would be filled with a token', 'it is a Secret of another type than Opaque', ({ app }) => {
-    const { metadata } = rendered(app, 'green').Service
-    const annotations = { 'kubernetes.io/service-account.name': 'default' }
-    const named = { ...metadata, name: 'app-green-env', annotations }
-    return make({ apiVersion: 'v1', kind: 'Secret', metadata: named, type: 'kubernetes.io/service-account-token' })
+    const annotated = at(secretOf(app, 'green'), 'metadata.annotations', {
+      'kubernetes.io/service-account.name': 'default',
+    })
+    return make({ ...annotated, type: 'kubernetes.io/service-account-token' })
   }),
+  one('a change of a Secret', 'it changes or removes a Secret', ({ secret }) =>
+    change(secret, { stringData: { k: 'w' } }),
+  ),
+  one('the end of a Secret', 'it changes or removes a Secret', ({ secret }) => remove(secret)),
+  one('a Secret of nobody', 'it does not belong to one PhApplication alone', ({ app }) =>
+    make(at(secretOf(app, 'green'), 'metadata.ownerReferences', undefined)),
+  ),
+  one('a Secret of a name without a suffix', 'it has another name', ({ app }) =>
+    make(at(secretOf(app, 'green'), 'metadata.name', 'app-green-env')),
+  ),
+  one('a Secret of another suffix', 'it has another name', ({ app }) => make(secretOf(app, 'green', 'tls'))),
+  one('a Secret of another app’s name', 'it has another name', ({ app }) =>
+    make(at(secretOf(app, 'green'), 'metadata.name', 'app-red-env-0123456789abcdef')),
+  ),
   field('Service', 'spec.type', 'NodePort', beyond),
   field('Service', 'spec.type', 'LoadBalancer', beyond),
   field('Service', 'spec.externalIPs', ['192.0.2.1'], beyond),

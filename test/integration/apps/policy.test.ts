@@ -1,7 +1,7 @@
 /** The policy of k8s/components/apps: each rule refuses what no other one does, and what apps are made of passes. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { KubeObject } from '../../../src/base/domain.ts'
-import { type PolicyWorld, refused, rendered } from './policy.cases.ts'
+import { type PolicyWorld, refused, rendered, secretOf } from './policy.cases.ts'
 import { change, make, PolicySite, remove } from './policy-site.ts'
 
 let world: PolicyWorld
@@ -19,11 +19,12 @@ beforeAll(async () => {
   await site.namespace(`${site.name}-own`)
   await site.namespace(`${site.name}-lab`, { 'skylab/installation': site.name })
   const objects = rendered(site.app)
-  for (const object of [...Object.values(objects), foreign(site.name)]) {
+  const secret = secretOf(site.app, 'blue')
+  for (const object of [...Object.values(objects), foreign(site.name), secret]) {
     const { method, path, body } = make(object)
     await site.must(method, path, body)
   }
-  world = { site, app: site.app, objects, foreign: foreign(site.name) }
+  world = { site, app: site.app, objects, secret, foreign: foreign(site.name) }
 })
 afterAll(() => world?.site.close())
 
@@ -50,7 +51,7 @@ test('each rule of the policy refuses something that passes without it', async (
 test('the policy admits what apps are made of, and their changes and ends', async () => {
   const { site, app, objects } = world
   const asks = [
-    ...Object.values(rendered(app, 'green')).map(make),
+    ...[...Object.values(rendered(app, 'green')), secretOf(app, 'green')].map(make),
     change(objects.Deployment, { spec: { replicas: 0 } }),
     change(objects.Service, { spec: { ports: [{ port: 81 }] } }),
     ...Object.values(objects).map(remove),
