@@ -29,6 +29,7 @@ export const whileUsersWork: readonly string[] = ['docs/upgrade.md#roll-it-out']
 
 /** Pages with commands for a cluster that the day does not run, and why. */
 export const otherPages: Readonly<Record<string, string>> = {
+  'docs/apps.md': '`npm run demo -- --apps` has these apps, with images that it makes',
   'README.md': 'an overview: docs/deploy.md has its commands',
   'docs/argo-cd.md': 'needs Argo CD',
   'docs/audit.md': 'needs a collector of logs',
