@@ -54,7 +54,7 @@ export const controlsOfGateway: readonly Control[] = [
     // WSGI reads X_Forwarded_User as X-Forwarded-User.
     name: 'gateway-no-underscore-rule',
     attacks: [{ name: 'gateway G3 no credential', expected: /X_Forwarded_User: root: an app saw root/ }],
-    edits: [{ file: 'src/gateway/policy/to-app.ts', find: " || name.includes('_')", replace: '' }],
+    edits: [{ file: 'src/gateway/policy/to-app.ts', find: ' || !/^[-a-z0-9]+$/.test(name)', replace: '' }],
   },
   {
     name: 'gateway-no-dot-check',
@@ -74,8 +74,8 @@ export const controlsOfGateway: readonly Control[] = [
     edits: [
       {
         file: 'src/gateway/access/followed.ts',
-        find: 'this.#apply(entries, complete ? [...this.#entries.keys()] : [], isFirst)',
-        replace: 'this.#apply(entries, [...this.#entries.keys()], isFirst)',
+        find: 'leaving: complete ? [...this.#entries.keys()] : [], isFirst',
+        replace: 'leaving: [...this.#entries.keys()], isFirst',
       },
     ],
   },
