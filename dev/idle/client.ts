@@ -1,6 +1,6 @@
 /** A small client of the routes of activity. */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
-import type { WorkloadView } from '../../src/idle/service.ts'
+import type { WorkloadView } from '../../src/idle/rest/service.ts'
 
 /** An event of anybody's lab. */
 export interface ActivityNews {

@@ -1,7 +1,7 @@
 /** Reads what pods use of processors, from answers of the API of metrics, which may contain anything. Pure. */
 import { asObject, asObjects, asText } from '../base/json.ts'
 import { parseQuantity } from '../base/quantity.ts'
-import { timeOf } from './stamps.ts'
+import { timeOf } from './decisions/stamps.ts'
 
 /** The figure of one pod. */
 export interface PodUsage {

@@ -7,7 +7,7 @@ import type { RequestOptions } from '../kube/requester.ts'
 import type { Usage } from '../store/usage.ts'
 import { cpuDuty } from './cpu.ts'
 import { ruleWith, startMs } from './testing/history.ts'
-import type { WorkloadFacts } from './workload.ts'
+import type { WorkloadFacts } from './workloads/workload.ts'
 
 const rules = [
   ruleWith({ name: 'plain' }),

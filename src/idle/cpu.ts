@@ -13,9 +13,9 @@ import type { Leases } from '../leases/leases.ts'
 import type { Usage, UsageStore } from '../store/usage.ts'
 import { Rarely } from '../telemetry/rarely.ts'
 import { agoOf, cpuFreshMs, readUsagePage } from './cpu-usage.ts'
-import { MalformedAnswer } from './evidence.ts'
 import { isFresh } from './look.ts'
-import type { WorkloadFacts } from './workload.ts'
+import { MalformedAnswer } from './looks/evidence.ts'
+import type { WorkloadFacts } from './workloads/workload.ts'
 
 export interface CpuOptions {
   readonly kube: Pick<KubeClient, 'request'>

@@ -10,11 +10,11 @@ import type { Lane as LaneName } from '../store/idle.ts'
 import type { IdleMetrics } from '../telemetry/idle-metrics.ts'
 import { Check, type CheckOptions, type CheckResult, slowestMs } from './check.ts'
 import { Clocks } from './clocks.ts'
-import type { Stop } from './decision.ts'
-import { msOf } from './ends.ts'
+import type { Stop } from './decisions/decision.ts'
+import { msOf } from './decisions/ends.ts'
 import { Lane } from './lane.ts'
 import { Stamper } from './stamper.ts'
-import type { StopResult, WorkloadFacts, WorkloadOwner } from './workload.ts'
+import type { StopResult, WorkloadFacts, WorkloadOwner } from './workloads/workload.ts'
 
 export interface IdleEngineOptions {
   readonly idle: IdleConfig

@@ -7,7 +7,7 @@ import { type Log, logUnexpected } from '../base/log.ts'
 import { Loop, type Rest, restAfter } from '../base/loop.ts'
 import type { DueStore } from '../store/due.ts'
 import { isFresh } from './look.ts'
-import type { StampPatch, WorkloadOwner } from './workload.ts'
+import type { StampPatch, WorkloadOwner } from './workloads/workload.ts'
 
 /** As much of the owner of a kind as is needed. */
 export interface Enrolled extends Pick<WorkloadOwner, 'kind' | 'facts' | 'silenceMs'> {

@@ -11,7 +11,7 @@ import type { Lane as LaneName, Taken } from '../store/idle.ts'
 import type { CheckResult } from './check.ts'
 import type { Clocks } from './clocks.ts'
 import { isFresh } from './look.ts'
-import type { WorkloadOwner } from './workload.ts'
+import type { WorkloadOwner } from './workloads/workload.ts'
 
 export interface LaneOptions {
   readonly name: LaneName

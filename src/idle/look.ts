@@ -2,10 +2,10 @@
 import type { Clock } from '../base/clock.ts'
 import type { IdleRule } from '../config/idle.ts'
 import type { Activity } from '../store/idle.ts'
-import type { Look } from './evidence.ts'
-import { probe } from './probe.ts'
-import type { JupyterSource, Sources } from './questions.ts'
-import type { Known, WorkloadFacts, WorkloadOwner } from './workload.ts'
+import type { Look } from './looks/evidence.ts'
+import { probe } from './looks/probe.ts'
+import type { JupyterSource, Sources } from './looks/questions.ts'
+import type { Known, WorkloadFacts, WorkloadOwner } from './workloads/workload.ts'
 
 /** A watch that is silent for longer may show the address of a pod that is gone, and that another one has by now. */
 export const freshMs = 10_000

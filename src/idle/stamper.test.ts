@@ -3,7 +3,7 @@ import { ManualClock } from '../../test/kit/clock.ts'
 import { keepingLog } from '../../test/kit/log.ts'
 import { RetryLater } from '../base/errors.ts'
 import { Stamper } from './stamper.ts'
-import type { StampPatch, Stamps, WorkloadFacts } from './workload.ts'
+import type { StampPatch, Stamps, WorkloadFacts } from './workloads/workload.ts'
 
 const factsOf = (id: string, podUid = 'pod'): WorkloadFacts => ({
   ...{ kind: 'lab', id, podUid, mayBeAsked: true, startedMs: undefined, stamps: {} },

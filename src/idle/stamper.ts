@@ -8,7 +8,7 @@ import { RetryLater } from '../base/errors.ts'
 import { Loop, type Rest } from '../base/loop.ts'
 import { inOperatorsWords, isNotFound, KubeError } from '../kube/client.ts'
 import { Rarely, type RarelyOptions } from '../telemetry/rarely.ts'
-import type { StampPatch, Stamps, WorkloadFacts, WorkloadKey, WorkloadOwner } from './workload.ts'
+import type { StampPatch, Stamps, WorkloadFacts, WorkloadKey, WorkloadOwner } from './workloads/workload.ts'
 
 /** Without `facts` all that waits is written. */
 export type StampedOwner = Pick<WorkloadOwner, 'kind' | 'stamp'> & Partial<Pick<WorkloadOwner, 'facts'>>

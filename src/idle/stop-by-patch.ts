@@ -5,7 +5,7 @@ import type { Failpoint } from '../base/failpoint.ts'
 import { KubeError } from '../kube/client.ts'
 import type { ActivityStore } from '../store/activity.ts'
 import type { StopRequest } from '../store/idle.ts'
-import type { StopResult } from './workload.ts'
+import type { StopResult } from './workloads/workload.ts'
 
 export interface PatchedStop {
   readonly request: StopRequest

@@ -6,7 +6,7 @@ import { badInput } from '../../../test/kit/api/activity-bad-input.ts'
 import { api, detailOf, jsonBody } from '../../../test/kit/api/scripted-api.ts'
 import { RetryLater } from '../../base/errors.ts'
 import { idle } from '../../config/idle.ts'
-import type { ActivityService, Whose } from '../../idle/service.ts'
+import type { ActivityService, Whose } from '../../idle/rest/service.ts'
 import { keptExample, stateExample } from './words.ts'
 
 const keep = jsonBody({ seconds: 60 })

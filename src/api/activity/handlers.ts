@@ -1,8 +1,8 @@
 /** The routes of activity. */
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { WorkloadKind } from '../../config/idle.ts'
-import type { Kept, NotKept, Policy, Whose, WorkloadPage } from '../../idle/service.ts'
-import type { Workload } from '../../idle/workload.ts'
+import type { Kept, NotKept, Policy, Whose, WorkloadPage } from '../../idle/rest/service.ts'
+import type { Workload } from '../../idle/workloads/workload.ts'
 import type { Admission } from '../bounds/admit.ts'
 import type { ApiEnv, CommonParts } from '../request/env.ts'
 import { methodNotAllowed } from '../request/errors.ts'

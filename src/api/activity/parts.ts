@@ -1,7 +1,7 @@
 /** What the routes of activity are made of, and how their paths name workloads. */
 import type { WorkloadKind } from '../../config/idle.ts'
-import type { ActivityService } from '../../idle/service.ts'
-import type { Workload } from '../../idle/workload.ts'
+import type { ActivityService } from '../../idle/rest/service.ts'
+import type { Workload } from '../../idle/workloads/workload.ts'
 import type { AuditEvent } from '../../telemetry/audit.ts'
 import type { VerifyLab } from '../bounds/admit.ts'
 

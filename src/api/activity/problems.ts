@@ -1,6 +1,6 @@
 /** The refusals of the routes of activity. */
 import { ApiError } from '../../base/errors.ts'
-import type { NotKept } from '../../idle/service.ts'
+import type { NotKept } from '../../idle/rest/service.ts'
 
 export const noWorkload = (): ApiError =>
   new ApiError(404, { msg: 'nothing of this name runs', type: 'unknown_workload' })

@@ -1,7 +1,7 @@
 /** Schemas of requests and answers about activity. */
 import { z } from '@hono/zod-openapi'
 import { sourceNames, type WorkloadKind, workloadKinds } from '../../config/idle.ts'
-import { shownSources, shownStates } from '../../idle/service.ts'
+import { shownSources, shownStates } from '../../idle/rest/service.ts'
 import { component } from '../document/components.ts'
 import { type Bounds, named, userPath } from '../document/schemas.ts'
 

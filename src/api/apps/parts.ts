@@ -1,6 +1,6 @@
 /** What the API of apps is made of. */
 import type { Apps } from '../../appcontrol/service.ts'
-import type { ActivityService } from '../../idle/service.ts'
+import type { ActivityService } from '../../idle/rest/service.ts'
 import type { AuditEvent } from '../../telemetry/audit.ts'
 import type { CommonParts } from '../request/env.ts'
 

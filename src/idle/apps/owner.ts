@@ -7,10 +7,10 @@ import type { ObjectRef } from '../../kube/kinds.ts'
 import { stamps } from '../../kube/labels.ts'
 import type { ActivityStore } from '../../store/activity.ts'
 import type { StopRequest } from '../../store/idle.ts'
-import type { ProbeTarget } from '../questions.ts'
-import { withoutActivity } from '../stamps.ts'
+import { withoutActivity } from '../decisions/stamps.ts'
+import type { ProbeTarget } from '../looks/questions.ts'
 import { stopByPatch } from '../stop-by-patch.ts'
-import type { Known, StampPatch, Stamps, StopResult, WorkloadFacts, WorkloadOwner } from '../workload.ts'
+import type { Known, StampPatch, Stamps, StopResult, WorkloadFacts, WorkloadOwner } from '../workloads/workload.ts'
 
 /** The pod of an app that serves it. Everything in it may be written by people of the namespace. */
 export interface SeenPod {

@@ -9,7 +9,7 @@ import type { KubeObject } from '../../base/domain.ts'
 import { asNumber, asObject, asObjects, asText, asTimeMs, type JsonObject } from '../../base/json.ts'
 import { registerKind } from '../../kube/kinds.ts'
 import { stamps } from '../../kube/labels.ts'
-import type { Stamps } from '../workload.ts'
+import type { Stamps } from '../workloads/workload.ts'
 
 export const notebookKind = { apiVersion: 'kubeflow.org/v1', kind: 'Notebook' } as const
 export const setKind = { apiVersion: 'apps/v1', kind: 'StatefulSet' } as const

@@ -5,10 +5,18 @@ import type { KubeClient } from '../../kube/client.ts'
 import { stampOf, stamps } from '../../kube/labels.ts'
 import type { ActivityStore } from '../../store/activity.ts'
 import type { StopRequest } from '../../store/idle.ts'
-import type { ProbeTarget } from '../questions.ts'
-import { withoutActivity } from '../stamps.ts'
+import { withoutActivity } from '../decisions/stamps.ts'
+import type { ProbeTarget } from '../looks/questions.ts'
 import { stopByPatch } from '../stop-by-patch.ts'
-import type { Address, Known, StampPatch, StopResult, Traits, WorkloadFacts, WorkloadOwner } from '../workload.ts'
+import type {
+  Address,
+  Known,
+  StampPatch,
+  StopResult,
+  Traits,
+  WorkloadFacts,
+  WorkloadOwner,
+} from '../workloads/workload.ts'
 import { notebookKind, type OwnerFacts, type SetPodFacts, setKind } from './objects.ts'
 import type { NotebookSight, NotebookWorkloadKind, Seen } from './sight.ts'
 

@@ -1,9 +1,9 @@
 /** Histories of one workload for tests: what it does, what each look shows of that, and a small reference of what may happen. */
 import { type IdleConfig, type IdleRule, idle } from '../../config/idle.ts'
 import type { Activity, ActivityRead } from '../../store/idle.ts'
-import { decide } from '../decide.ts'
-import type { DecideInput, Decision } from '../decision.ts'
-import type { Look } from '../evidence.ts'
+import { decide } from '../decisions/decide.ts'
+import type { DecideInput, Decision } from '../decisions/decision.ts'
+import type { Look } from '../looks/evidence.ts'
 
 export const periods = { checkMs: 60_000, restMs: 300_000, slowestMs: 600_000, cpuMs: 180_000 }
 

@@ -16,9 +16,9 @@ import type {
 } from '../../store/idle.ts'
 import { createIdleMetrics } from '../../telemetry/idle-metrics.ts'
 import { IdleEngine } from '../engine.ts'
-import type { Look } from '../evidence.ts'
-import type { ProbeTarget } from '../questions.ts'
-import type { Known, StampPatch, StopResult, WorkloadFacts, WorkloadOwner } from '../workload.ts'
+import type { Look } from '../looks/evidence.ts'
+import type { ProbeTarget } from '../looks/questions.ts'
+import type { Known, StampPatch, StopResult, WorkloadFacts, WorkloadOwner } from '../workloads/workload.ts'
 import { startMs } from './history.ts'
 
 const takeMs = 20_000

@@ -7,7 +7,7 @@ import { createProgress } from '../../../dev/process/progress.ts'
 import { openRun, type Run } from '../../../dev/run/run.ts'
 import { hubVersions } from '../../../dev/setup/jupyterhub.ts'
 import { systemClock } from '../../../src/base/clock.ts'
-import { probe } from '../../../src/idle/probe.ts'
+import { probe } from '../../../src/idle/looks/probe.ts'
 import { Jupyter, type Listed } from '../../kit/idle/jupyter.ts'
 import { type LocalHub, type SingleUser, startLocalHub } from '../../kit/idle/single-user.ts'
 

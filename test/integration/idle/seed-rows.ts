@@ -9,7 +9,7 @@ export const idleRows: readonly SeedRow[] = [
   {
     id: 'C-01',
     what: '`GET <server>/api/kernels`: the state and the latest activity of each kernel',
-    tests: [[unit('probe'), 'asks for kernels, then for terminals, with the token and without tracking']],
+    tests: [[unit('looks/probe'), 'asks for kernels, then for terminals, with the token and without tracking']],
   },
   {
     id: 'C-02',
@@ -32,19 +32,19 @@ export const idleRows: readonly SeedRow[] = [
   {
     id: 'C-04',
     what: 'Without annotations, activity begins now',
-    tests: [[unit('decide'), 'begins with now at the first sight, whatever the look shows']],
+    tests: [[unit('decisions/decide'), 'begins with now at the first sight, whatever the look shows']],
   },
   {
     id: 'C-05',
     what: 'No kernels, or no answer: the latest activity stays as it is',
-    tests: [[unit('kernels'), 'shows nothing without kernels']],
+    tests: [[unit('looks/kernels'), 'shows nothing without kernels']],
   },
   {
     id: 'C-06',
     what: 'A kernel that is not idle: activity now',
     tests: [
-      [unit('decide'), 'is now while it is busy, and the newest that the look shows else'],
-      [unit('kernels'), 'shows work when one kernel starts and another one has hung'],
+      [unit('decisions/decide'), 'is now while it is busy, and the newest that the look shows else'],
+      [unit('looks/kernels'), 'shows work when one kernel starts and another one has hung'],
     ],
     departs:
       'a kernel that is `dead` or `terminating` is none; one that is `starting` for over 10 minutes counts by its latest activity',
@@ -52,14 +52,14 @@ export const idleRows: readonly SeedRow[] = [
   {
     id: 'C-07',
     what: 'All kernels idle: the newest activity of a kernel',
-    tests: [[unit('kernels'), 'shows the newest activity when all kernels are idle']],
+    tests: [[unit('looks/kernels'), 'shows the newest activity when all kernels are idle']],
   },
   {
     id: 'C-08',
     what: 'Stopped if idle for *longer* than the time; an annotation that cannot be read is logged and skipped',
     tests: [
-      [unit('decide-model'), 'warns and stops at the exact times, whatever the rule'],
-      [unit('stamps'), 'unreadable names the annotations that are no times'],
+      [unit('decisions/decide-model'), 'warns and stops at the exact times, whatever the rule'],
+      [unit('decisions/stamps'), 'unreadable names the annotations that are no times'],
     ],
   },
   {
@@ -83,8 +83,8 @@ export const idleRows: readonly SeedRow[] = [
     id: 'C-11',
     what: 'Other tools: activity by the traffic of a proxy, or by a sidecar',
     tests: [
-      [unit('probe'), 'reads a time by its pointer, without any Jupyter server'],
-      [unit('prometheus-text'), 'compares the sum of a counter with the reading before'],
+      [unit('looks/probe'), 'reads a time by its pointer, without any Jupyter server'],
+      [unit('looks/prometheus-text'), 'compares the sum of a counter with the reading before'],
     ],
   },
   {
@@ -101,7 +101,7 @@ export const idleRows: readonly SeedRow[] = [
     id: 'C-13',
     what: 'Stopped, or without a pod: both times are removed',
     tests: [
-      [unit('stamps'), 'withoutActivity removes both times where one stands'],
+      [unit('decisions/stamps'), 'withoutActivity removes both times where one stands'],
       [notebooks, 'the annotation by hand stops a notebook, and its removal starts it with times of its own'],
     ],
   },
@@ -114,7 +114,7 @@ export const idleRows: readonly SeedRow[] = [
     id: 'C-15',
     what: '10 s for a look; the path `/notebook/<ns>/<name>/api/kernels`',
     tests: [
-      [unit('probe'), 'has one deadline for all questions together'],
+      [unit('looks/probe'), 'has one deadline for all questions together'],
       [
         unit('notebooks/owner'),
         'reads what rules match by, and where its own container is asked, without a credential',
@@ -126,7 +126,7 @@ export const idleRows: readonly SeedRow[] = [
     id: 'C-20',
     what: 'No answer is not idleness: an event and a metric, and a stop only by a rule that says so',
     tests: [
-      [unit('decide'), 'tells it once when it lasts, and once when it is over, and stops nobody'],
+      [unit('decisions/decide'), 'tells it once when it lasts, and once when it is over, and stops nobody'],
       [notebooks, 'a notebook that does not answer is never stopped, and is when it answers that it is idle'],
     ],
   },
@@ -139,41 +139,41 @@ export const idleRows: readonly SeedRow[] = [
     id: 'C-22',
     what: 'The newest of all sources; it never falls',
     tests: [
-      [unit('probe'), 'shows the newest activity of all sources'],
-      [unit('decide-model'), 'stops nobody whom the reference would not, and never forgets activity'],
-      [unit('activities'), 'note activity of now, and end a keep-alive'],
+      [unit('looks/probe'), 'shows the newest activity of all sources'],
+      [unit('decisions/decide-model'), 'stops nobody whom the reference would not, and never forgets activity'],
+      [unit('rest/activities'), 'note activity of now, and end a keep-alive'],
     ],
     departs: 'no exec into pods: it would be a right to everything in them',
   },
   {
     id: 'C-23',
     what: 'A look is no activity: `?no_track_activity=1`',
-    tests: [[unit('probe'), 'asks for kernels, then for terminals, with the token and without tracking']],
+    tests: [[unit('looks/probe'), 'asks for kernels, then for terminals, with the token and without tracking']],
   },
   {
     id: 'C-24',
     what: 'Times ahead count as now; 1 MiB, no redirect, no name that a user decides',
     tests: [
-      [unit('kernels'), 'counts activity ahead of the answer as activity of now'],
-      [unit('probe'), 'is unreachable after an answer that is not JSON, and quotes nothing of it'],
+      [unit('looks/kernels'), 'counts activity ahead of the answer as activity of now'],
+      [unit('looks/probe'), 'is unreachable after an answer that is not JSON, and quotes nothing of it'],
     ],
   },
   {
     id: 'C-25',
     what: 'A maximum age, rules, keep-alive with a maximum, a warning, `eligibleAfter`',
     tests: [
-      [unit('decide-model'), 'stops at the end of its age when it is busy all the time'],
-      [unit('rules'), 'finds the first rule that matches'],
-      [unit('activities'), 'grants what the rule permits, and says which limit it was'],
-      [unit('feed'), 'sends an event to its owner, to its lab and to administrators, and to nobody else'],
-      [unit('decide'), 'warns once, before the stop, with the time'],
+      [unit('decisions/decide-model'), 'stops at the end of its age when it is busy all the time'],
+      [unit('decisions/rules'), 'finds the first rule that matches'],
+      [unit('rest/activities'), 'grants what the rule permits, and says which limit it was'],
+      [unit('rest/feed'), 'sends an event to its owner, to its lab and to administrators, and to nobody else'],
+      [unit('decisions/decide'), 'warns once, before the stop, with the time'],
     ],
   },
   {
     id: 'C-26',
     what: 'One write of a look at most; none with `onchange` while nothing changes',
     tests: [
-      [unit('stamps'), 'writes both when activity moved by five minutes, and nothing before'],
+      [unit('decisions/stamps'), 'writes both when activity moved by five minutes, and nothing before'],
       [notebooks, 'a busy notebook runs on, with one write for each look'],
     ],
   },

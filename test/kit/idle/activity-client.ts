@@ -1,6 +1,6 @@
 /** A person who calls the routes of activity: raw answers, and streams of events. */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
-import type { WorkloadView } from '../../../src/idle/service.ts'
+import type { WorkloadView } from '../../../src/idle/rest/service.ts'
 import type { Conformance } from '../api/conformance.ts'
 import type { Answer, ErrorBody } from '../fleet/client.ts'
 

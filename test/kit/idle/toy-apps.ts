@@ -3,7 +3,7 @@
  * takes them by their `WorkloadOwner` alone.
  */
 import { EventEmitter, once } from 'node:events'
-import type { Known, StopResult, WorkloadFacts, WorkloadOwner } from '../../../src/idle/workload.ts'
+import type { Known, StopResult, WorkloadFacts, WorkloadOwner } from '../../../src/idle/workloads/workload.ts'
 import type { StopRequest } from '../../../src/store/idle.ts'
 import type { Idle } from '../store/idle.ts'
 

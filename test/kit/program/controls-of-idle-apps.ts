@@ -8,7 +8,7 @@ export const controlsOfIdleApps: readonly Control[] = [
     attacks: [{ name: 'apps K2 ', expected: /is stopped by silence/ }],
     edits: [
       {
-        file: 'src/idle/ends.ts',
+        file: 'src/idle/decisions/ends.ts',
         find: "if (read.trafficIsUntold && isWaitedFor('traffic')) return 'traffic'",
         replace: '',
       },

@@ -20,7 +20,7 @@ export const controlsOfIdle: readonly Control[] = [
     attacks: [{ name: 'idle K2 ', expected: /its stop was requested/ }],
     edits: [
       {
-        file: 'src/idle/probe.ts',
+        file: 'src/idle/looks/probe.ts',
         find: 'outcome instanceof Error ? failedLook(outcome, target) : outcome',
         replace: "outcome instanceof Error ? { kind: 'seen', ...nothing, source: undefined } : outcome",
       },
@@ -82,7 +82,7 @@ export const controlsOfIdle: readonly Control[] = [
     attacks: [{ name: 'idle K10 ', expected: /a pod that is not ready was asked/ }],
     edits: [
       {
-        file: 'src/idle/labs.ts',
+        file: 'src/idle/workloads/labs.ts',
         find: 'mayBeAsked: idle?.ready === true && !idle.hostNetwork,',
         replace: 'mayBeAsked: true,',
       },
@@ -111,7 +111,7 @@ export const controlsOfIdle: readonly Control[] = [
         replace: 'local since = math.max(last, ask.lastMs)',
       },
       {
-        file: 'src/idle/ends.ts',
+        file: 'src/idle/decisions/ends.ts',
         find: 'Math.max(activity.lastMs, read.floorMs) + msOf(rule.idleTimeoutSeconds)',
         replace: 'activity.lastMs + msOf(rule.idleTimeoutSeconds)',
       },
@@ -123,7 +123,7 @@ export const controlsOfIdle: readonly Control[] = [
     attacks: [{ name: 'idle K11 Redis emptied', expected: /was kept, and (runs no more|was stopped)/ }],
     edits: [
       {
-        file: 'src/idle/seen.ts',
+        file: 'src/idle/decisions/seen.ts',
         find: 'keepMs: keepMs > nowMs && keepMs <= nowMs + longestMs ? keepMs : 0,',
         replace: 'keepMs: keepMs > longestMs + nowMs * 2 ? keepMs : 0,',
       },
@@ -141,7 +141,7 @@ export const controlsOfIdle: readonly Control[] = [
     attacks: [{ name: 'idle K5 a rule', expected: /was stopped without a warning|the warning is/ }],
     edits: [
       {
-        file: 'src/idle/decide.ts',
+        file: 'src/idle/decisions/decide.ts',
         find: 'const eligibleMs = next && Math.max(next.atMs, warnedUntilMs)',
         replace: 'const eligibleMs = next && Math.max(next.atMs, Math.min(0, warnedUntilMs))',
       },
@@ -153,7 +153,11 @@ export const controlsOfIdle: readonly Control[] = [
     name: 'idle-ahead-believed',
     attacks: [{ name: 'idle K5 dates', expected: /was never stopped/ }],
     edits: [
-      { file: 'src/idle/seen.ts', find: 'atMs > activity.lastMs && atMs <= nowMs', replace: 'atMs > activity.lastMs' },
+      {
+        file: 'src/idle/decisions/seen.ts',
+        find: 'atMs > activity.lastMs && atMs <= nowMs',
+        replace: 'atMs > activity.lastMs',
+      },
     ],
   },
   {
@@ -172,7 +176,7 @@ export const controlsOfIdle: readonly Control[] = [
     edits: [
       { file: 'src/store/activity.ts', find: "activity.failures > 0 ? 'slow' : 'fast'", replace: "'fast'" },
       {
-        file: 'src/idle/decide.ts',
+        file: 'src/idle/decisions/decide.ts',
         find: 'return Math.min(failedMs(activity.failures, checkMs, slowestMs), ...ahead)',
         replace: 'return Math.min(failedMs(1, checkMs, slowestMs), ...ahead)',
       },
@@ -196,7 +200,7 @@ export const controlsOfIdle: readonly Control[] = [
     attacks: [{ name: 'idle K1 ', expected: /and it was busy/ }],
     edits: [
       {
-        file: 'src/idle/kernels.ts',
+        file: 'src/idle/looks/kernels.ts',
         find: "if (kernels.some(kernel => !['idle', 'starting', ''].includes(stateOf(kernel)))) return busyNow",
         replace: '',
       },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { stampOf } from '../kube/labels.ts'
+import { stampOf } from '../../kube/labels.ts'
+import { History, idleSince, ruleWith, startMs } from '../testing/history.ts'
 import { type Checked, isStillDue, stampsAfter, timeOf, unreadable, withoutActivity } from './stamps.ts'
-import { History, idleSince, ruleWith, startMs } from './testing/history.ts'
 
 const last = 'notebooks.kubeflow.org/last-activity'
 const checked = 'notebooks.kubeflow.org/last_activity_check_timestamp'

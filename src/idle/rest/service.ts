@@ -1,6 +1,6 @@
 /** What REST shows of activity and does about it, and what that takes of the kinds. */
-import { type IdleConfig, type IdleRule, sourceNames, type WorkloadKind } from '../config/idle.ts'
-import type { Workload, WorkloadFacts } from './workload.ts'
+import { type IdleConfig, type IdleRule, sourceNames, type WorkloadKind } from '../../config/idle.ts'
+import type { Workload, WorkloadFacts } from '../workloads/workload.ts'
 
 /** A kind of workloads that this process serves. */
 export interface ActivityKind {

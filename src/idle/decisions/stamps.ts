@@ -1,8 +1,8 @@
 /** Which annotations a check writes, and what is believed of those that people write. Pure. */
-import type { StampPolicy } from '../config/idle.ts'
-import { stamps as names, stampOf } from '../kube/labels.ts'
-import type { Activity } from '../store/idle.ts'
-import type { StampPatch, Stamps } from './workload.ts'
+import type { StampPolicy } from '../../config/idle.ts'
+import { stamps as names, stampOf } from '../../kube/labels.ts'
+import type { Activity } from '../../store/idle.ts'
+import type { StampPatch, Stamps } from '../workloads/workload.ts'
 
 /** Activity moves the annotation by steps of this length, unless each check writes it. */
 const stepMs = 5 * 60_000

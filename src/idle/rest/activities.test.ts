@@ -1,11 +1,11 @@
 /** What REST shows of activity, and does about it. */
 import { describe, expect, it, vi } from 'vitest'
-import { ManualClock } from '../../test/kit/clock.ts'
-import { idle } from '../config/idle.ts'
-import type { Activity, ActivityView, Finding } from '../store/idle.ts'
+import { ManualClock } from '../../../test/kit/clock.ts'
+import { idle } from '../../config/idle.ts'
+import type { Activity, ActivityView, Finding } from '../../store/idle.ts'
+import type { WorkloadFacts } from '../workloads/workload.ts'
 import { Activities, type ActivitiesOptions, pageSize } from './activities.ts'
 import type { ActivityKind } from './service.ts'
-import type { WorkloadFacts } from './workload.ts'
 
 const nowMs = Date.parse('2026-01-01T12:00:00Z')
 const minute = 60_000

@@ -5,20 +5,20 @@
  * An id is `<series>-<number>`. A series begins when Redis has lost its data. A place beyond the end belongs to a lost stream: it
  * is answered with all events that are kept.
  */
-import type { Clock } from '../base/clock.ts'
-import { RetryLater } from '../base/errors.ts'
-import { asObject } from '../base/json.ts'
-import { ListenersByKey } from '../base/listeners.ts'
-import { type Log, logUnexpected } from '../base/log.ts'
-import { Loop, type Rest, restAfter } from '../base/loop.ts'
-import type { ActivityStore } from '../store/activity.ts'
-import type { Bell } from '../store/bell.ts'
-import type { StoredActivityEvent } from '../store/idle.ts'
-import { parseEventId } from '../store/streams.ts'
+import type { Clock } from '../../base/clock.ts'
+import { RetryLater } from '../../base/errors.ts'
+import { asObject } from '../../base/json.ts'
+import { ListenersByKey } from '../../base/listeners.ts'
+import { type Log, logUnexpected } from '../../base/log.ts'
+import { Loop, type Rest, restAfter } from '../../base/loop.ts'
+import type { ActivityStore } from '../../store/activity.ts'
+import type { Bell } from '../../store/bell.ts'
+import type { StoredActivityEvent } from '../../store/idle.ts'
+import { parseEventId } from '../../store/streams.ts'
+import { timeText } from '../decisions/words.ts'
+import type { Workload } from '../workloads/workload.ts'
 import { type EventPlace, isAfter, listOf, Mirror, type MirroredEvent, startOfEvents } from './mirror.ts'
 import type { ShownEvent, ShownEvents, Whose } from './service.ts'
-import { timeText } from './view.ts'
-import type { Workload } from './workload.ts'
 
 export interface ActivityFeedOptions {
   readonly store: Pick<ActivityStore, 'readEvents'>

@@ -1,9 +1,10 @@
 /** What REST shows of a workload, by what Redis knows and the watches show. Pure. */
-import type { IdleRule } from '../config/idle.ts'
-import type { ActivityView } from '../store/idle.ts'
-import { msOf } from './ends.ts'
+import type { IdleRule } from '../../config/idle.ts'
+import type { ActivityView } from '../../store/idle.ts'
+import { msOf } from '../decisions/ends.ts'
+import { timeText } from '../decisions/words.ts'
+import type { Workload, WorkloadFacts } from '../workloads/workload.ts'
 import type { KeepLimit, ShownSource, ShownState, WorkloadView } from './service.ts'
-import type { Workload, WorkloadFacts } from './workload.ts'
 
 export interface Shown {
   /** undefined: Redis knows nothing of it. */
@@ -36,8 +37,6 @@ export function viewOf({ kind, id }: Workload, shown: Shown): WorkloadView | und
     ...(stopped && { stopped: { at: timeText(stopped.atMs), why: stopped.words } }),
   }
 }
-
-export const timeText = (ms: number): string => new Date(ms).toISOString()
 
 /** Zero: never. */
 function given<Name extends string>(times: Readonly<Record<Name, number>>): { readonly [N in Name]?: string } {

@@ -1,10 +1,13 @@
 /** What people read of the idle engine. Pure. */
-import type { WorkloadKind } from '../config/idle.ts'
-import { stampOf } from '../kube/labels.ts'
+import type { WorkloadKind } from '../../config/idle.ts'
+import { stampOf } from '../../kube/labels.ts'
 import type { Notice, Stop } from './decision.ts'
 
 /** RFC 3339, in UTC, to the second. */
 export const isoOf = stampOf
+
+/** RFC 3339, in UTC, to the millisecond. */
+export const timeText = (ms: number): string => new Date(ms).toISOString()
 
 const names: Readonly<Record<WorkloadKind, string>> = {
   lab: 'The lab',

@@ -1,6 +1,6 @@
 /** When a workload may be stopped, and why, by its rule and what is known of its activity. Pure. */
-import type { IdleRule, SourceName } from '../config/idle.ts'
-import type { Activity, StopReason } from '../store/idle.ts'
+import type { IdleRule, SourceName } from '../../config/idle.ts'
+import type { Activity, StopReason } from '../../store/idle.ts'
 import type { DecideInput } from './decision.ts'
 
 /** One way to end. */

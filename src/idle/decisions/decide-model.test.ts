@@ -1,7 +1,7 @@
 /** Random histories of a workload against a small reference of what may ever happen. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { busy, History, idleSince, ruleWith, type Step, startMs, unreachable } from './testing/history.ts'
+import { busy, History, idleSince, ruleWith, type Step, startMs, unreachable } from '../testing/history.ts'
 
 /** What a rule does with a workload that gives no answer. */
 const whenUnreachable = ([afterSeconds, action]: [number, string]) =>

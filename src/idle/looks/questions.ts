@@ -1,6 +1,6 @@
 /** The requests of one look at a workload, and how their answers are read. Pure. */
 import { isIP, isIPv6 } from 'node:net'
-import type { SourceName } from '../config/idle.ts'
+import type { SourceName } from '../../config/idle.ts'
 import type { AnswerText } from './answers.ts'
 import { type CounterEvidence, FailedLook } from './evidence.ts'
 import { type JsonSelector, readJsonValue } from './json-pointer.ts'

@@ -1,10 +1,12 @@
 /** What REST does about activity: it shows what Redis and the watches know, and notes what people report. */
-import type { Clock } from '../base/clock.ts'
-import type { IdleConfig, WorkloadKind } from '../config/idle.ts'
-import type { ActivityStore } from '../store/activity.ts'
-import type { DueStore } from '../store/due.ts'
-import type { TouchStore } from '../store/touches.ts'
-import { msOf } from './ends.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { IdleConfig, WorkloadKind } from '../../config/idle.ts'
+import type { ActivityStore } from '../../store/activity.ts'
+import type { DueStore } from '../../store/due.ts'
+import type { TouchStore } from '../../store/touches.ts'
+import { msOf } from '../decisions/ends.ts'
+import { timeText } from '../decisions/words.ts'
+import type { Workload, WorkloadFacts } from '../workloads/workload.ts'
 import type {
   ActivityKind,
   ActivityService,
@@ -16,8 +18,7 @@ import type {
   WorkloadPage,
   WorkloadView,
 } from './service.ts'
-import { ageEndMs, isStopping, keepLimitOf, timeText, viewOf } from './view.ts'
-import type { Workload, WorkloadFacts } from './workload.ts'
+import { ageEndMs, isStopping, keepLimitOf, viewOf } from './view.ts'
 
 export interface ActivitiesOptions {
   readonly idle: IdleConfig

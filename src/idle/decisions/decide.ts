@@ -2,12 +2,12 @@
  * Decides what a look at a workload means: when it was last active, whether its owner is warned, and whether it may be
  * stopped. Pure. All times are Redis' clock.
  */
-import type { IdleRule } from '../config/idle.ts'
-import type { Activity, ActivityEvent, WorkloadState } from '../store/idle.ts'
+import type { IdleRule } from '../../config/idle.ts'
+import type { Activity, ActivityEvent, WorkloadState } from '../../store/idle.ts'
 import type { DecideInput, Decision, Notice } from './decision.ts'
 import { type Ends, ends, msOf, nothingToEnd, unheardOf } from './ends.ts'
 import { afterLook, firstSight } from './seen.ts'
-import { timeText } from './view.ts'
+import { timeText } from './words.ts'
 
 export function decide(input: DecideInput): Decision {
   const { rule, nowMs } = input

@@ -1,9 +1,9 @@
 /** The feed of events of activity: from Redis to the streams of a replica. */
 import { describe, expect, it, vi } from 'vitest'
-import { ManualClock } from '../../test/kit/clock.ts'
-import { ApiError, RetryLater } from '../base/errors.ts'
-import type { StoredActivityEvent } from '../store/idle.ts'
-import type { Ring } from '../store/rings.ts'
+import { ManualClock } from '../../../test/kit/clock.ts'
+import { ApiError, RetryLater } from '../../base/errors.ts'
+import type { StoredActivityEvent } from '../../store/idle.ts'
+import type { Ring } from '../../store/rings.ts'
 import { ActivityFeed } from './feed.ts'
 import type { ShownEvent, ShownEvents, Whose } from './service.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { idle } from '../config/idle.ts'
+import { idle } from '../../config/idle.ts'
 import { ruleOf } from './rules.ts'
 
 const rulesOf = (...matches: object[]) =>

@@ -1,5 +1,5 @@
 /** Activity of kernels, from a Jupyter server's `api/kernels`. Pure. */
-import { asText, type JsonObject } from '../base/json.ts'
+import { asText, type JsonObject } from '../../base/json.ts'
 import { type AnswerText, newestOf, parseInstant, parseList } from './answers.ts'
 import { busyNow, type Evidence, MalformedAnswer } from './evidence.ts'
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { podFacts } from '../../test/kit/labs/pod-facts.ts'
-import type { PodFacts } from '../kube/pods/facts.ts'
-import { sealCredential } from '../store/credential.ts'
-import type { CullRequest, LabRead, StopRefusal, StopRequest } from '../store/idle.ts'
-import { Sealer } from '../store/sealing.ts'
+import { podFacts } from '../../../test/kit/labs/pod-facts.ts'
+import type { PodFacts } from '../../kube/pods/facts.ts'
+import { sealCredential } from '../../store/credential.ts'
+import type { CullRequest, LabRead, StopRefusal, StopRequest } from '../../store/idle.ts'
+import { Sealer } from '../../store/sealing.ts'
 import { LabOwner, type LabOwnerOptions } from './labs.ts'
 
 const { signal } = new AbortController()

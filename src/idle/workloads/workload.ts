@@ -8,9 +8,9 @@
  * - **floor**: nobody counts as idle for longer than since then.
  * - **stop**: an operation of the workload's own engine. The idle engine only requests it.
  */
-import type { IdleRule, SourceName, StampPolicy, WorkloadKind } from '../config/idle.ts'
-import type { ActivityRead, StopRefusal, StopRequest } from '../store/idle.ts'
-import type { ProbeTarget } from './questions.ts'
+import type { IdleRule, SourceName, StampPolicy, WorkloadKind } from '../../config/idle.ts'
+import type { ActivityRead, StopRefusal, StopRequest } from '../../store/idle.ts'
+import type { ProbeTarget } from '../looks/questions.ts'
 
 export interface Workload {
   readonly kind: WorkloadKind

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { busy, History, idleSince, ruleWith, startMs, unreachable } from '../testing/history.ts'
 import { decide } from './decide.ts'
-import { busy, History, idleSince, ruleWith, startMs, unreachable } from './testing/history.ts'
 
 const hour = { idleTimeoutSeconds: 3600, warnSeconds: 600 }
 const minutes = (count: number) => count * 60_000

@@ -1,5 +1,5 @@
 /** What sources show of the activity of a workload, and what one look at it has shown. Pure. */
-import type { SourceName } from '../config/idle.ts'
+import type { SourceName } from '../../config/idle.ts'
 
 /** What one look at a workload has shown. */
 export type Look = Seen | Denied | Unreachable

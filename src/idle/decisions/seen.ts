@@ -1,5 +1,5 @@
 /** What is known of a workload's activity after a look. Pure. */
-import type { Activity } from '../store/idle.ts'
+import type { Activity } from '../../store/idle.ts'
 import type { DecideInput } from './decision.ts'
 import { msOf } from './ends.ts'
 

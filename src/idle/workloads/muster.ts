@@ -1,9 +1,9 @@
 /** Makes the labs that are checked agree with those that run: a duty, since one replica is enough for it. */
-import type { Clock } from '../base/clock.ts'
-import { type Log, logUnexpected } from '../base/log.ts'
-import { Duty, type DutyRest, type Take } from '../duties/duty.ts'
-import type { Leases } from '../leases/leases.ts'
-import type { DueStore } from '../store/due.ts'
+import type { Clock } from '../../base/clock.ts'
+import { type Log, logUnexpected } from '../../base/log.ts'
+import { Duty, type DutyRest, type Take } from '../../duties/duty.ts'
+import type { Leases } from '../../leases/leases.ts'
+import type { DueStore } from '../../store/due.ts'
 
 export interface MusterOptions {
   readonly store: Pick<DueStore, 'musterLabs'>

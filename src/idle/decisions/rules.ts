@@ -1,7 +1,7 @@
 /** Finds the rule for a workload: the first that matches. Pure. */
-import { globs } from '../base/glob.ts'
-import type { IdleRule, WorkloadKind } from '../config/idle.ts'
-import type { Traits } from './workload.ts'
+import { globs } from '../../base/glob.ts'
+import type { IdleRule, WorkloadKind } from '../../config/idle.ts'
+import type { Traits } from '../workloads/workload.ts'
 
 const matcher = globs()
 

@@ -1,9 +1,9 @@
 /** Asks a workload for its activity, at the address of its pod alone: one connection at a time, and one deadline. */
-import type { Clock } from '../base/clock.ts'
-import { outcomeWithin } from '../base/deadline.ts'
-import { reasonOf } from '../base/reasons.ts'
-import { type Answer, AnswerError } from '../http/answer.ts'
-import { HttpClient } from '../http/exchange.ts'
+import type { Clock } from '../../base/clock.ts'
+import { outcomeWithin } from '../../base/deadline.ts'
+import { reasonOf } from '../../base/reasons.ts'
+import { type Answer, AnswerError } from '../../http/answer.ts'
+import { HttpClient } from '../../http/exchange.ts'
 import { type CounterEvidence, FailedLook, type Look, MalformedAnswer, nothing, type Seen } from './evidence.ts'
 import { isCredential, type ProbeTarget, type Question, questionsFor, type Sources } from './questions.ts'
 

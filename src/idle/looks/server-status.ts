@@ -1,5 +1,5 @@
 /** Activity of a Jupyter server as a whole, from its `api/status`. An open tab counts as activity there. Pure. */
-import { asObject } from '../base/json.ts'
+import { asObject } from '../../base/json.ts'
 import { type AnswerText, newestOf, parseInstant, parseJson } from './answers.ts'
 import type { Evidence } from './evidence.ts'
 

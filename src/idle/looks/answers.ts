@@ -1,5 +1,5 @@
 /** Reads answers of workloads, which may contain anything: JSON, lists and times. Pure. */
-import { asObject, type JsonObject } from '../base/json.ts'
+import { asObject, type JsonObject } from '../../base/json.ts'
 import { type Evidence, MalformedAnswer, nothing } from './evidence.ts'
 
 /** An answer with status 200. */

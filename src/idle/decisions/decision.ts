@@ -1,7 +1,7 @@
 /** What a decision on a workload needs, and what it says. Types alone. */
-import type { IdleRule, SourceName } from '../config/idle.ts'
-import type { Activity, ActivityEvent, ActivityRead, StopReason, WorkloadState } from '../store/idle.ts'
-import type { Look } from './evidence.ts'
+import type { IdleRule, SourceName } from '../../config/idle.ts'
+import type { Activity, ActivityEvent, ActivityRead, StopReason, WorkloadState } from '../../store/idle.ts'
+import type { Look } from '../looks/evidence.ts'
 
 export interface Periods {
   readonly checkMs: number
