@@ -57,3 +57,12 @@ it('Buckets forget a bucket that is full again', () => {
   buckets.take('user-1')
   expect(buckets.size).toBe(2)
 })
+
+it('Buckets are full until something is taken, and again after their time', () => {
+  const { clock, buckets } = bucketsOf(1, 2)
+  expect(buckets.isFull('ada')).toBe(true)
+  buckets.take('ada')
+  expect([buckets.isFull('ada'), buckets.isFull('bob')]).toEqual([false, true])
+  clock.advance(1000)
+  expect(buckets.isFull('ada')).toBe(true)
+})

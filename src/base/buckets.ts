@@ -45,6 +45,11 @@ export class Buckets {
     this.#keep(name, { tokens: Math.min(this.#rate.burst, this.#tokensOf(name, nowMs) + 1), atMs: nowMs })
   }
 
+  /** Whether nothing was taken of it lately. */
+  isFull(name: string): boolean {
+    return this.#tokensOf(name, this.#clock.monotonicMs()) >= this.#rate.burst
+  }
+
   /** Number of buckets that are not known to be full. */
   get size(): number {
     return this.#buckets.size

@@ -12,7 +12,19 @@ export type GatewayMetrics = ReturnType<typeof createGatewayMetrics>
 
 const endings = ['done', 'refused', 'silent', 'unframed', 'cut', 'gone']
 const refusals = [
-  ...['malformed', 'login', 'forbidden', 'unknown', 'unavailable', 'origin', 'phase', 'stopping', 'busy', 'form'],
+  ...[
+    'malformed',
+    'login',
+    'forbidden',
+    'unknown',
+    'unavailable',
+    'origin',
+    'phase',
+    'stopping',
+    'busy',
+    'form',
+    'slow',
+  ],
 ]
 const cuts = ['ended', 'forbidden', 'gone', 'stopped', 'unavailable', 'drained']
 const logins = ['in', 'refused', 'revoked', 'unavailable', 'slow']
@@ -29,7 +41,7 @@ export function createGatewayMetrics(registry: Registry, sources: GatewayGaugeSo
     }),
     refusals: new Counter({
       name: 'skylab_gateway_refusals_total',
-      help: 'Requests that this replica carried to no app, by reason (malformed; login: nobody is logged in; forbidden: not a member; unknown: there is no such app; unavailable: it could not be judged; origin: a WebSocket of another site; phase: the app does not run; stopping: for idleness; busy: a bound was met; form: a form without its token)',
+      help: 'Requests that this replica carried to no app, by reason (malformed; login: nobody is logged in; forbidden: not a member; unknown: there is no such app; unavailable: it could not be judged; origin: a WebSocket of another site; phase: the app does not run; stopping: for idleness; busy: a bound was met; form: a form without its token; slow: an address sent too many unknown tokens)',
       labelNames: ['reason'] as const,
       registers,
     }),

@@ -14,6 +14,7 @@ import { Cuts } from './cuts.ts'
 import type { CutReason } from './guard.ts'
 import { type LoginAnswer, StaticLogin } from './static-login.ts'
 import { type ClusterNames, MemberTable, RouteTable } from './tables.ts'
+import { Tries } from './tries.ts'
 import { Uses } from './uses.ts'
 
 /** For metrics; nothing in it names anybody. */
@@ -48,6 +49,8 @@ export interface AccessParts {
   readonly access: Access
   readonly cuts: Cuts
   readonly login: StaticLogin
+  /** Of the form, and of whatever else takes tokens. */
+  readonly tries: Tries
   readonly logins: LoginStore
   start(): void
   /** Sessions that were used are extended once more. */
@@ -68,10 +71,11 @@ export function createAccess(options: AccessPartsOptions): AccessParts {
   const onAsk = report.asked.bind(report)
   const access = new Access({ ...common, routes, members, logins, sessions, sessionMs, onVerdict, onAsk, onUse })
   const cuts = new Cuts({ ...common, access, routes, members, sessions, onCut: report.cut.bind(report), onUse })
-  const login = new StaticLogin({ identity, logins, clock, lifeMs, onLogin: report.login.bind(report) })
+  const tries = new Tries(clock)
+  const login = new StaticLogin({ identity, logins, tries, lifeMs, onLogin: report.login.bind(report) })
   const parts = [routes, members, cuts, uses]
   return {
-    ...{ routes, members, access, cuts, login, logins },
+    ...{ routes, members, access, cuts, login, logins, tries },
     start: () => {
       for (const part of parts) part.start()
     },

@@ -5,6 +5,7 @@ import { ApiError, RetryLater } from '../../base/errors.ts'
 import { unauthorized } from '../../identity/provider.ts'
 import type { NewLogin } from '../../store/apps/logins.ts'
 import { StaticLogin } from './static-login.ts'
+import { Tries } from './tries.ts'
 
 const ada: Identity = {
   username: 'ada',
@@ -38,7 +39,7 @@ beforeEach(() => {
       return each.begun < epoch ? ('revoked' as const) : { id: 'the-id' }
     },
   }
-  login = new StaticLogin({ identity: { identify }, logins, clock, lifeMs: 1_000 })
+  login = new StaticLogin({ identity: { identify }, logins, tries: new Tries(clock), lifeMs: 1_000 })
 })
 
 describe('StaticLogin', () => {
@@ -105,10 +106,15 @@ describe('StaticLogin', () => {
     expect((await login.login('wrong', '::1')).is).toBe('refused')
   })
 
-  it('slows all down when many addresses try', async () => {
+  it('slows those down who failed lately, and nobody else, when many addresses try', async () => {
+    const attempt = async (address: string, token = 'wrong') => (await login.login(token, address)).is
     const answers: string[] = []
-    for (let i = 0; i < 120; i++) answers.push((await login.login('wrong', `192.0.2.${i}`)).is)
-    expect(answers.filter(is => is === 'refused')).toHaveLength(100)
-    expect(answers.at(-1)).toBe('slow')
+    for (let i = 0; i < 100; i++) answers.push(await attempt(`192.0.2.${i}`))
+    expect(new Set(answers)).toEqual(new Set(['refused']))
+    expect(await attempt('192.0.2.1')).toBe('slow')
+    expect(await attempt('198.51.100.1', 'right')).toBe('in')
+    expect([await attempt('198.51.100.2'), await attempt('198.51.100.2', 'right')]).toEqual(['refused', 'slow'])
+    clock.advance(60_000)
+    expect(await attempt('192.0.2.1', 'right')).toBe('in')
   })
 })

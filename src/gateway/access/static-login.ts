@@ -1,15 +1,9 @@
 /** Login by a token of the provider `static`: a form, for demos and tests. Attempts are counted, so that nobody guesses one. */
-import { Buckets, type Rate } from '../../base/buckets.ts'
-import type { Clock } from '../../base/clock.ts'
 import { ApiError, isUnavailable } from '../../base/errors.ts'
-import { networkOf } from '../../base/source.ts'
 import type { IdentityProvider } from '../../identity/provider.ts'
 import type { LoginStore } from '../../store/apps/logins.ts'
 import { appScope } from './scope.ts'
-
-/** Of one address, and of all: addresses are cheap. A login that succeeds costs nothing. */
-const ofAddress: Rate = { perSecond: 1 / 6, burst: 10 }
-const ofAll: Rate = { perSecond: 20, burst: 100 }
+import type { Tries } from './tries.ts'
 
 /** `revoked`: while this login was on its way. */
 export type LoginAnswer =
@@ -20,38 +14,31 @@ export type LoginAnswer =
 export interface StaticLoginOptions {
   readonly identity: Pick<IdentityProvider, 'identify'>
   readonly logins: Pick<LoginStore, 'begin' | 'create'>
-  readonly clock: Pick<Clock, 'monotonicMs'>
+  readonly tries: Pick<Tries, 'begin'>
   readonly lifeMs: number
   readonly onLogin?: (is: LoginAnswer['is']) => void
 }
 
 export class StaticLogin {
   readonly #options: StaticLoginOptions
-  readonly #byAddress: Buckets
-  readonly #all: Buckets
 
   constructor(options: StaticLoginOptions) {
     this.#options = options
-    this.#byAddress = new Buckets(ofAddress, options.clock)
-    this.#all = new Buckets(ofAll, options.clock)
   }
 
   /** @param address of the client, as trusted proxies report it */
   async login(token: string, address: string): Promise<LoginAnswer> {
-    const answer = await this.#limited(token, networkOf(address))
+    const answer = await this.#limited(token, address)
     this.#options.onLogin?.(answer.is)
     return answer
   }
 
-  async #limited(token: string, network: string): Promise<LoginAnswer> {
-    const afterMs = this.#byAddress.take(network) || this.#all.take('')
+  async #limited(token: string, address: string): Promise<LoginAnswer> {
+    const { afterMs, succeeded } = this.#options.tries.begin(address)
     if (afterMs > 0) return { is: 'slow', afterMs }
     try {
       const answer = await this.#login(token)
-      if (answer.is === 'in') {
-        this.#byAddress.giveBack(network)
-        this.#all.giveBack('')
-      }
+      if (answer.is === 'in') succeeded()
       return answer
     } catch (error) {
       if (isUnavailable(error)) return { is: 'unavailable' }

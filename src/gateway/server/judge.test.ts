@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { expect, it } from 'vitest'
 import { route } from '../../../test/kit/apps/routes.ts'
+import { ManualClock } from '../../../test/kit/clock.ts'
 import { unauthorized } from '../../identity/provider.ts'
+import { Tries } from '../access/tries.ts'
 import { Judge } from './judge.ts'
 import { Refused } from './refused.ts'
 import type { Visit } from './visit.ts'
@@ -9,6 +11,7 @@ import type { Visit } from './visit.ts'
 const tokens: Readonly<Record<string, readonly string[]>> = { ada: ['exec:notebook'], bob: ['admin:jupyterlab'] }
 
 function judgeOf(passAuthorization: boolean) {
+  const guesses: string[] = []
   const admitted: unknown[] = []
   const answer = { is: 'in' as const, route: route({ passAuthorization }) }
   const access = {
@@ -24,13 +27,22 @@ function judgeOf(passAuthorization: boolean) {
     if (!scopes) throw unauthorized()
     return { username: token, token, scopes, groups: [{ name: 'physics' }] }
   }
-  const judge = new Judge({ access, identity: { identify } } as unknown as ConstructorParameters<typeof Judge>[0])
-  const ask = (authorization?: string) => {
+  const tries = new Tries(new ManualClock())
+  const onGuess = (_: Visit, is: string) => void guesses.push(is)
+  const judge = new Judge({ access, identity: { identify }, tries, onGuess } as unknown as ConstructorParameters<
+    typeof Judge
+  >[0])
+  const ask = (authorization?: string, address = '192.0.2.1') => {
     const headers = authorization === undefined ? {} : { authorization }
     const incoming = { headers, rawHeaders: Object.entries(headers).flat() } as unknown as IncomingMessage
-    return judge.judge({ incoming } as Visit, { kind: 'app', id: 'mlflow', path: '/console/apps/mlflow/', bare: false })
+    return judge.judge({ incoming, from: { address } } as Visit, {
+      kind: 'app',
+      id: 'mlflow',
+      path: '/console/apps/mlflow/',
+      bare: false,
+    })
   }
-  return { ask, admitted }
+  return { ask, admitted, guesses }
 }
 
 it('Judge admits the person of a token that has the scope for apps', async () => {
@@ -57,4 +69,29 @@ it.each([
 ])('Judge says of the Authorization %j whether it can be the app’s: %s', async (authorization, isForeign) => {
   expect(await judgeOf(true).ask(authorization)).toMatchObject({ isForeignAuthorization: isForeign })
   expect(await judgeOf(false).ask(authorization)).toMatchObject({ isForeignAuthorization: false })
+})
+
+const slow = { reason: 'slow', answer: { status: 429, headers: { 'Retry-After': '6' } } }
+
+it.each([
+  ['Bearer', (i: number) => `Bearer guess-${i}`],
+  ['Basic', (i: number) => `Basic ${btoa(`x:guess-${i}`)}`],
+])('Judge makes an address wait that has guessed ten tokens by %s, and no other one', async (_, guess) => {
+  const { ask, guesses } = judgeOf(true)
+  for (let i = 0; i < 10; i++) await ask(guess(i))
+  await expect(ask(guess(10))).rejects.toMatchObject(slow)
+  await expect(ask('Bearer ada')).rejects.toMatchObject(slow)
+  expect(guesses).toEqual([...Array(10).fill('refused'), 'slow', 'slow'])
+  expect(await ask(guess(10), '192.0.2.2')).toMatchObject({ isForeignAuthorization: true })
+})
+
+it('Judge counts no token that is known, and a token of an app once', async () => {
+  const { ask, guesses } = judgeOf(true)
+  await Promise.all(Array.from({ length: 30 }, () => ask('Bearer ada')))
+  await Promise.all(Array.from({ length: 30 }, () => ask('Bearer of-the-app')))
+  for (let i = 0; i < 9; i++) await ask(`Bearer guess-${i}`)
+  await expect(ask('Bearer guess-9')).rejects.toMatchObject(slow)
+  await ask('Bearer ada')
+  await ask('Bearer of-the-app')
+  expect(guesses).toEqual([...Array(10).fill('refused'), 'slow'])
 })

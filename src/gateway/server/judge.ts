@@ -6,6 +6,7 @@ import type { IdentityProvider } from '../../identity/provider.ts'
 import type { Access, Admission, Verdict } from '../access/access.ts'
 import { appScope } from '../access/scope.ts'
 import type { Person } from '../access/tables.ts'
+import type { Tries } from '../access/tries.ts'
 import { cookiesOf, setSessionCookie } from '../policy/cookies.ts'
 import { formToken } from '../policy/form-token.ts'
 import { isNavigation } from '../policy/head.ts'
@@ -29,6 +30,9 @@ export interface Entry {
 export interface JudgeParts {
   readonly access: Pick<Access, 'verdict' | 'verdictOf' | 'isMember' | 'find'>
   readonly identity: Pick<IdentityProvider, 'identify'>
+  readonly tries: Pick<Tries, 'beginWords'>
+  /** Called for an unknown token, the first time that it comes, and for each request that must wait. */
+  readonly onGuess: (visit: Visit, is: 'refused' | 'slow') => void
 }
 
 export class Judge {
@@ -61,20 +65,41 @@ export class Judge {
   }
 
   /** Whether no part of an `Authorization` is a token of the platform: some tools send one as the name or password of Basic. */
-  async #isForeign({ incoming }: Visit): Promise<boolean> {
-    const { authorization } = incoming.headers
+  async #isForeign(visit: Visit): Promise<boolean> {
+    const { authorization } = visit.incoming.headers
     if (authorization === undefined) return false
-    for (const word of wordsOf(authorization)) if (await this.#identity(word)) return false
-    return true
+    return (await this.#tried(wordsOf(authorization), visit)) === undefined
   }
 
   /** Whose token it is; undefined where there is none, or the identity source does not know it: it may be the app's. */
-  async #caller({ incoming }: Visit): Promise<Person | undefined> {
-    const [, token] = /^bearer +(\S+)$/i.exec(incoming.headers.authorization ?? '') ?? []
-    const identity = token === undefined ? undefined : await this.#identity(token)
+  async #caller(visit: Visit): Promise<Person | undefined> {
+    const [, token] = /^bearer +(\S+)$/i.exec(visit.incoming.headers.authorization ?? '') ?? []
+    const identity = token === undefined ? undefined : await this.#tried([token], visit)
     if (!identity) return undefined
     if (!identity.scopes.includes(appScope)) throw new Refused('forbidden', plain(403, `the token lacks ${appScope}`))
     return { user: identity.username, groups: identity.groups.map(({ name }) => name) }
+  }
+
+  /**
+   * Whose the first of these words is that is a token.
+   * @throws {Refused} for one who has guessed too much
+   */
+  async #tried(words: readonly string[], visit: Visit): Promise<Identity | undefined> {
+    const { tries, onGuess } = this.#parts
+    const { afterMs, isKnown, succeeded } = tries.beginWords(words, visit.from.address ?? '')
+    if (afterMs > 0) {
+      onGuess(visit, 'slow')
+      const headers = { 'Retry-After': String(Math.ceil(afterMs / 1000)) }
+      throw new Refused('slow', plain(429, 'there were too many unknown tokens', headers))
+    }
+    for (const word of words) {
+      const identity = await this.#identity(word)
+      if (!identity) continue
+      succeeded()
+      return identity
+    }
+    if (!isKnown) onGuess(visit, 'refused')
+    return undefined
   }
 
   /** @returns undefined for what is no token of the identity source */

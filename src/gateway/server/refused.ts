@@ -14,6 +14,7 @@ export type Reason =
   | 'stopping'
   | 'busy'
   | 'form'
+  | 'slow'
 
 export class Refused extends Error {
   override readonly name = 'Refused'

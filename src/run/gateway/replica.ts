@@ -6,7 +6,7 @@ import { Activity } from '../../gateway/server/activity.ts'
 import { Carrier } from '../../gateway/server/carrier.ts'
 import { Door } from '../../gateway/server/door.ts'
 import { Gateway } from '../../gateway/server/gateway.ts'
-import { Judge } from '../../gateway/server/judge.ts'
+import { Judge, type JudgeParts } from '../../gateway/server/judge.ts'
 import { OwnPages } from '../../gateway/server/own-pages.ts'
 import { Sockets } from '../../gateway/websocket/sockets.ts'
 import type { Settings } from '../../settings/load.ts'
@@ -19,7 +19,7 @@ import { forgetLabs } from '../../telemetry/metrics.ts'
 import { type Basics, type CreateTracing, makeBasics, version } from '../basics.ts'
 import { createIdentity } from '../identity.ts'
 import type { Stage } from '../part.ts'
-import { joinRequestAudit } from '../request-audit.ts'
+import { joinRequestAudit, type RequestAudit } from '../request-audit.ts'
 import { tlsOf } from '../tls.ts'
 import { joinAccess } from './access.ts'
 
@@ -53,7 +53,8 @@ export function makeGatewayReplica(settings: Settings, createTracing?: CreateTra
   const stallMs = config.api.limits.stallTimeoutSeconds * 1000
   const site = siteOf(config.gateway.publicUrl!)
   const common = { site, config: config.gateway, clock, log, metrics: basics.metrics, gatewayMetrics }
-  const judge = new Judge({ access: access.access, identity })
+  const onGuess = guessReport(audit.auditor)
+  const judge = new Judge({ access: access.access, identity, tries: access.tries, onGuess })
   const carrier = new Carrier({ ...common, cuts: access.cuts, judge, activity, sockets, stallMs })
   let isOpen = false
   const gateway = new Gateway({
@@ -78,6 +79,25 @@ export function makeGatewayReplica(settings: Settings, createTracing?: CreateTra
   const stages = stagesOf(basics, { access, pump, flush: audit.flush })
   return { basics, access, identity, activity, sockets, door, certificates: tls?.certificates, open, stages }
 }
+
+/** A line of the audit log for a token that nobody has, as for one that the form gets. */
+const guessReport =
+  (auditor: RequestAudit['auditor']): JudgeParts['onGuess'] =>
+  ({ id, from }, is) => {
+    const request = { id, ...(is === 'slow' && { status: 429 }) }
+    const object = { kind: 'session' }
+    auditor.request({
+      ...{
+        action: 'session.begin',
+        result: 'refused',
+        reason: is,
+        actor: { kind: 'anonymous' },
+        object,
+        from,
+        request,
+      },
+    })
+  }
 
 const pumpLimits = ({ config: { gateway } }: Basics) => ({
   ...{ headMs: gateway.headSeconds * 1000, idleMs: gateway.idleSeconds * 1000, freeMs, lingerMs },
