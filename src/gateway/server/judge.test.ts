@@ -32,10 +32,10 @@ function judgeOf(passAuthorization: boolean) {
   const judge = new Judge({ access, identity: { identify }, tries, onGuess } as unknown as ConstructorParameters<
     typeof Judge
   >[0])
-  const ask = (authorization?: string, address = '192.0.2.1') => {
+  const ask = (authorization?: string, address = '192.0.2.1', kind: Visit['kind'] = 'request') => {
     const headers = authorization === undefined ? {} : { authorization }
     const incoming = { headers, rawHeaders: Object.entries(headers).flat() } as unknown as IncomingMessage
-    return judge.judge({ incoming, from: { address } } as Visit, {
+    return judge.judge({ kind, incoming, from: { address } } as Visit, {
       kind: 'app',
       id: 'mlflow',
       path: '/console/apps/mlflow/',
@@ -49,6 +49,14 @@ it('Judge admits the person of a token that has the scope for apps', async () =>
   const { ask, admitted } = judgeOf(true)
   expect(await ask('Bearer ada')).toMatchObject({ isForeignAuthorization: false })
   expect(admitted).toEqual([{ user: 'ada', groups: ['physics'] }])
+})
+
+it('Judge opens no WebSocket by a token, and one by a login beside a token of the app', async () => {
+  const { ask, admitted } = judgeOf(true)
+  const refused = { reason: 'login', answer: { status: 401 } }
+  await expect(ask('Bearer ada', '192.0.2.1', 'websocket')).rejects.toMatchObject(refused)
+  expect(await ask('Bearer of-the-app', '192.0.2.1', 'websocket')).toMatchObject({ isForeignAuthorization: true })
+  expect(admitted).toEqual([])
 })
 
 it('Judge refuses a token without the scope for apps', async () => {

@@ -46,6 +46,8 @@ export class Judge {
   async judge(visit: Visit, target: AppTarget): Promise<Entry> {
     const { access } = this.#parts
     const caller = await this.#caller(visit)
+    // Nobody would hear of a token that ends, as a session does.
+    if (caller && visit.kind === 'websocket') throw new Refused('login', noSocket)
     const { login, session } = cookiesOf(visit.incoming.rawHeaders)
     const verdict = caller
       ? await access.verdictOf(caller, target.id)
@@ -135,4 +137,5 @@ function refusal(verdict: Exclude<Verdict, { is: 'in' }>, visit: Visit, target: 
   }
 }
 
+const noSocket = plain(401, 'a WebSocket needs a login, and no token', { 'WWW-Authenticate': 'Bearer' })
 const unauthorized = plain(401, 'log in first', { 'WWW-Authenticate': 'Bearer' })
