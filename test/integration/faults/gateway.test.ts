@@ -6,9 +6,10 @@ import { afterAll } from 'vitest'
 import './gateway/rights.ts'
 import './gateway/credentials.ts'
 import './gateway/framing.ts'
+import './gateway/neighbours.ts'
+// The last of its attacks and those of the next files run side by side: they wait.
 import './gateway/revoked.ts'
 import './gateway/rollout.ts'
-import './gateway/neighbours.ts'
 import './gateway/emptied.ts'
 import { stopSharedSite } from './gateway/shared.ts'
 
