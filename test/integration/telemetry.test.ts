@@ -9,6 +9,7 @@ import { type ReceivedSpan, TraceReceiver } from '../../dev/pictures/trace-recei
 import { run } from '../../dev/process/command.ts'
 import { useFleet } from '../kit/fleet/fleet.ts'
 import { alertTests, rolloutTest } from '../kit/pages/alerts.ts'
+import { appAlertTests, raisedAppAlerts } from '../kit/pages/app-alerts.ts'
 import { idleAlertTests, raisedIdleAlerts } from '../kit/pages/idle-alerts.ts'
 import { notebookAlertTests, raisedNotebookAlerts } from '../kit/pages/notebook-alerts.ts'
 import { raisedTenantAlerts, tenantAlertTests } from '../kit/pages/tenant-alerts.ts'
@@ -150,6 +151,7 @@ test.each([
   ['idle-rule', idleAlertTests],
   ['tenants/prometheus-rule', tenantAlertTests],
   ['notebooks/prometheus-rule', notebookAlertTests],
+  ['apps/prometheus-rule', appAlertTests],
 ] as const)('promtool accepts the alerts of %s, and the cause of each important one raises it', async (name, tests) => {
   const file = ruleFile(name)
   const folder = await mkdtemp(join(tmpdir(), 'skylab-rules-'))
@@ -167,6 +169,7 @@ test.each([
   ['idle-rule', raisedIdleAlerts],
   ['tenants/prometheus-rule', raisedTenantAlerts],
   ['notebooks/prometheus-rule', raisedNotebookAlerts],
+  ['apps/prometheus-rule', raisedAppAlerts],
 ])('each alert of %s has a case that raises it', async (name, raised) => {
   const { spec } = parse(await readFile(ruleFile(name), 'utf8'))
   const named = spec.groups[0].rules.map(({ alert }: { alert: string }) => alert)

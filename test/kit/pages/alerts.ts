@@ -31,6 +31,8 @@ const serving = (what: string) => (instance: string) =>
 export const ofTenants = serving('tenants')
 /** A replica that stops notebooks. */
 export const ofNotebooks = serving('notebooks')
+/** A replica that serves apps. */
+export const ofApps = serving('apps')
 const always = { [here]: '1x120' }
 
 const stories: readonly Story[] = [
