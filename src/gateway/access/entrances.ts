@@ -75,8 +75,15 @@ export class Entrances {
    * @throws {RetryLater} when Redis does not answer
    */
   async enter(route: AppRoute, visitor: Visitor): Promise<Entrance | undefined> {
-    const newSessionId = await this.#make(route, visitor)
-    if (newSessionId === undefined) return undefined
+    // Another request may have made one while this one was looked for.
+    const known = this.#made.get(keyOf(route, visitor))
+    const entrance = known === undefined ? undefined : await this.#checked(route, visitor, known)
+    if (entrance) return entrance
+    const made = await this.#make(route, visitor)
+    return made === undefined ? undefined : this.#checked(route, visitor, made)
+  }
+
+  async #checked(route: AppRoute, visitor: Visitor, newSessionId: string): Promise<Entrance | undefined> {
     // A ring may have come meanwhile: only checks know which answer is older.
     const finding = await this.#options.checks.check(claimOf(route, visitor, hashOf(newSessionId)!))
     if (finding.is !== 'in') return undefined

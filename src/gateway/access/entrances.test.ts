@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest'
+import { route } from '../../../test/kit/apps/routes.ts'
+import { newId } from '../../store/apps/ids.ts'
+import { Entrances } from './entrances.ts'
+import type { Visitor } from './visitors.ts'
+
+const visitor = { loginHash: 'a'.repeat(64), user: 'ada', groups: [] } as unknown as Visitor
+
+function entrancesOf() {
+  const made: string[] = []
+  let holds = true
+  const check = async () => (holds ? { is: 'in', version: '1', seen: {} } : { is: 'session', version: '1' })
+  const create = async () => made[made.push(newId()) - 1]
+  const options = { sessions: { create }, checks: { check }, sessionMs: 1_000 }
+  const entrances = new Entrances(options as unknown as ConstructorParameters<typeof Entrances>[0])
+  const enter = async () => (await entrances.enter(route(), visitor))?.newSessionId
+  return { enter, made, end: () => (holds = false) }
+}
+
+it('Entrances gives the same session when another request has made one since the look', async () => {
+  const { enter, made } = entrancesOf()
+  const ids = [...(await Promise.all([enter(), enter()])), await enter()]
+  expect(made).toHaveLength(1)
+  expect(new Set(ids)).toEqual(new Set(made))
+})
+
+it('Entrances makes another session when the one that it has made holds no longer', async () => {
+  const { enter, made, end } = entrancesOf()
+  await enter()
+  end()
+  await enter()
+  expect(made).toHaveLength(2)
+})
