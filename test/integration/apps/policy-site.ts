@@ -103,7 +103,8 @@ export class PolicySite {
     await Promise.all(all.map(each => this.#writeCopy(policy, each)))
     const probe = make({ ...this.app, metadata: { name: 'probe', namespace: this.name } })
     for (const each of all) {
-      const one = each === this.#creationRule() ? remove(this.#stranger()) : probe
+      const one =
+        each === this.#creationRule() ? change(this.#stranger(), { metadata: { labels: { probe: 'x' } } }) : probe
       await eventually('the policy', async () => (await this.send(one, each)).status === 403)
     }
   }

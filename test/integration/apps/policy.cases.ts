@@ -186,9 +186,7 @@ export const refused: readonly Case[] = [
     })
     return make({ ...annotated, type: 'kubernetes.io/service-account-token' })
   }),
-  one('a change of a Secret', 'it changes a Secret', ({ secret }) =>
-    change(secret, { stringData: { k: 'w' } }),
-  ),
+  one('a change of a Secret', 'it changes a Secret', ({ secret }) => change(secret, { stringData: { k: 'w' } })),
   one('a Secret of nobody', 'it does not belong to one PhApplication alone', ({ app }) =>
     make(at(secretOf(app, 'green'), 'metadata.ownerReferences', undefined)),
   ),
