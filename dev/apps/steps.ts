@@ -88,7 +88,6 @@ export async function slide({ camera, signal }: AppsContext, visitor: Visitor): 
     value = await moveSlider(visitor, signal)
   })
   mustBe('a WebSocket', visitor.hasSocket, true)
-  await visitor.page.locator('canvas').first().waitFor()
   await camera?.(visitor)
   return { step: 'she moves the slider', saw: `${timesAsFar(value)} times as far, by the WebSocket`, seconds }
 }
