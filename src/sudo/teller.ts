@@ -2,10 +2,9 @@
  * Tells Redis what becomes of tenants, for the streams of events. Every replica tells what it sees; the script adds each event
  * once. Nothing waits for it: while Redis is silent, names are remembered, and what they are then is told afterwards.
  */
-import { backoffMs } from '../base/backoff.ts'
 import type { Clock } from '../base/clock.ts'
+import { Gathering } from '../base/gathering.ts'
 import { type Log, logUnexpected } from '../base/log.ts'
-import { Loop, type Rest } from '../base/loop.ts'
 import type { Change } from '../kube/picture.ts'
 import type { Fact } from '../reconcile/types.ts'
 import type { TenantStore, Told } from '../store/tenants.ts'
@@ -24,38 +23,23 @@ export interface TellerOptions {
   readonly onTold: (name: string, events: readonly Told[]) => void
 }
 
-/** Names gather for so long: an edit makes several changes. */
-const gatherMs = 50
-/** Calls of Redis at once. */
-const atOnce = 4
 /** Ends that wait for Redis; of further ones the cause is not told. */
 const mostEnded = 10_000
-const retry = { baseMs: 200, capMs: 10_000 }
-const never: Rest = { ms: 2 ** 31 - 1 }
 
 export class Teller {
   readonly #options: TellerOptions
-  readonly #dirty = new Set<string>()
   /** By name: what has left the status, and was not told. */
   readonly #ended = new Map<string, { readonly uid: string; readonly list: Ended[] }>()
   #endedCount = 0
-  readonly #loop: Loop
+  readonly #gathering: Gathering
 
   constructor(options: TellerOptions) {
     const { clock, log, world } = options
     this.#options = options
-    this.#loop = new Loop({
+    this.#gathering = new Gathering({
       clock,
-      round: async signal => {
-        await clock.sleep(gatherMs, signal).catch(() => {})
-        await this.#round(signal)
-        return never
-      },
-      failed: (error, failures) => {
-        logUnexpected(log, error, 'events of tenants cannot be told')
-        const ms = backoffMs(failures, retry)
-        return { ms, deafMs: ms }
-      },
+      tell: name => this.#tell(name),
+      onError: error => logUnexpected(log, error, 'events of tenants cannot be told'),
     })
     const { lnamespaces, clusterRoles, clusterRoleBindings } = world.sights
     lnamespaces.on(change => this.#seen(change))
@@ -65,24 +49,23 @@ export class Teller {
   /** Begins when the watches show the cluster. */
   start(): void {
     this.tellAll()
-    this.#loop.start()
+    this.#gathering.start()
   }
 
   stop(): Promise<void> {
-    return this.#loop.stop()
+    return this.#gathering.stop()
   }
 
   /** Redis may have lost what was told. */
   tellAll(): void {
-    for (const fact of this.#options.world.sights.lnamespaces.values()) this.#dirty.add(nameOf(fact))
-    this.#loop.wake()
+    this.#gathering.addAll(Array.from(this.#options.world.sights.lnamespaces.values(), nameOf))
   }
 
   #seen(change: Change<Fact>): void {
     const { name, value } = change
     if (change.type === 'gone') this.#forget(name)
     else if (change.previous) this.#remember(change.previous, value)
-    this.#mark(name)
+    this.#gathering.add(name)
   }
 
   #remember(before: Fact, now: Fact): void {
@@ -103,37 +86,13 @@ export class Teller {
     const user = userOfName(object)
     const { bySudoer, sights } = this.#options.world
     const concerned = user !== undefined ? bySudoer(user) : [sights.lnamespaces.get(tenant ?? '') ?? []].flat()
-    for (const fact of concerned) if (this.#isAboutGrants(fact, user)) this.#mark(nameOf(fact))
+    for (const fact of concerned) if (this.#isAboutGrants(fact, user)) this.#gathering.add(nameOf(fact))
   }
 
   /** Of all other rights nothing is told: thousands change when tenants are made. */
   #isAboutGrants(fact: Fact, user: string | undefined): boolean {
     const grants = [...grantsIn(fact), ...(this.#ended.get(nameOf(fact))?.list ?? []).map(({ grant }) => grant)]
     return grants.some(grant => user === undefined || grant.user === user)
-  }
-
-  #mark(name: string): void {
-    this.#dirty.add(name)
-    this.#loop.wake()
-  }
-
-  /** @throws what the first of them throws; all that was not told stays */
-  async #round(signal: AbortSignal): Promise<void> {
-    const names = [...this.#dirty]
-    this.#dirty.clear()
-    const tellRest = async () => {
-      for (let name = names.pop(); name !== undefined; name = names.pop()) {
-        try {
-          if (!signal.aborted) await this.#tell(name)
-        } catch (error) {
-          for (const left of [name, ...names.splice(0)]) this.#dirty.add(left)
-          throw error
-        }
-      }
-    }
-    const results = await Promise.allSettled(Array.from({ length: atOnce }, tellRest))
-    const failed = results.find(result => result.status === 'rejected')
-    if (failed) throw failed.reason
   }
 
   async #tell(name: string): Promise<void> {
