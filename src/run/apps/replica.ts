@@ -19,7 +19,7 @@ import { joinKube } from '../kube.ts'
 import type { Part, Stage } from '../part.ts'
 import { auditOf } from './audit.ts'
 import { addGauges } from './gauges.ts'
-import { type AppAccess, joinLeases } from './leases.ts'
+import { type AppAccess, joinAccess } from './leases.ts'
 import { askForAppPolicy, policyWords } from './policies.ts'
 import { joinTables } from './tables.ts'
 import { joinSight, joinWatches } from './watches.ts'
@@ -44,7 +44,7 @@ export function makeAppReplica(settings: Settings, createTracing?: CreateTracing
   const basics = makeBasics(settings, createTracing)
   const { config, clock, log } = basics
   const { kube, withoutRight } = joinKube(basics)
-  const access = joinLeases(basics)
+  const access = joinAccess(basics)
   const watches = joinWatches(basics, kube)
   const policies = new AdmissionWatch({
     ask: signal => askForAppPolicy(kube, settings.namespace, signal),

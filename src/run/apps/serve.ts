@@ -1,15 +1,13 @@
 /** The life of a process that serves apps: start, wait for Kubernetes and an answer about the policy, reconcile, drain. */
-import type { Readiness } from '../../api/monitoring.ts'
-import { inFull } from '../../base/reasons.ts'
 import type { Settings } from '../../settings/load.ts'
+import { readinessOfDeclared } from '../declared.ts'
+import { untilAnswered, untilInForce } from '../in-force.ts'
 import { live, uptimeMs } from '../life.ts'
 import { startParts } from '../part.ts'
-import { kubernetesName, redisName } from '../readiness.ts'
+import { kubernetesName } from '../readiness.ts'
 import type { AppIdle } from './idle.ts'
 import { type AppReplica, makeAppReplica } from './replica.ts'
 import type { Rest } from './rest.ts'
-
-const lookMs = 200
 
 /** Serves until SIGTERM or SIGINT, then ends its turns and the process: another replica does the rest of an unfinished one. */
 export async function serveApps(settings: Settings): Promise<void> {
@@ -21,7 +19,12 @@ export async function serveApps(settings: Settings): Promise<void> {
   const waiting = new Set([kubernetesName])
   const rest = await restOf(replica, waiting, ofIdle)
   await live({
-    ...{ basics: replica.basics, stages: replica.stages, waiting, readiness: readinessOf(waiting, replica, rest) },
+    ...{
+      basics: replica.basics,
+      stages: replica.stages,
+      waiting,
+      readiness: readinessOfDeclared(waiting, replica, rest),
+    },
     listen: rest?.listen,
     start: signal => start(replica, rest, waiting, signal),
     onDrained: () => rest?.part.stop?.(),
@@ -52,46 +55,9 @@ async function start(
   signal.throwIfAborted()
   waiting.delete(kubernetesName)
   rest?.part.start?.()
-  while (!policies.answered) await waitFor(policies.refusal ?? kubernetesName, waiting, replica, signal)
+  await untilAnswered(policies, waiting, basics.clock, signal)
   startParts(stages, 'reached')
-  // A rollout stops at a replica that could make nothing. If the policy is missing later, it stays ready: it stops apps.
-  for (let refusal = policies.refusal; refusal !== undefined; refusal = policies.refusal) {
-    await waitFor(refusal, waiting, replica, signal)
-  }
+  // If it is missing later it stops apps.
+  await untilInForce(policies, waiting, basics.clock, signal)
   basics.log.info({ uptimeMs: uptimeMs() }, 'ready')
-}
-
-async function waitFor(what: string, waiting: Set<string>, { basics }: AppReplica, signal: AbortSignal) {
-  waiting.add(what)
-  await basics.clock.sleep(lookMs, signal)
-  waiting.delete(what)
-}
-
-/** Objects are made without Redis: a process without it is ready, and tells it. */
-function readinessOf(
-  waiting: ReadonlySet<string>,
-  { access, kube, watches, policies }: AppReplica,
-  rest: Rest | undefined,
-): Readiness {
-  const kubernetes = () => {
-    const reason = kube.trouble()
-    return reason && `${kubernetesName}: ${inFull(reason)}`
-  }
-  const redis = () => {
-    const reason = access.connection.trouble()
-    return reason && `${redisName}: ${inFull(reason)}`
-  }
-  const refused = () => watches.group.troubles()
-  const identity = () => {
-    const reason = rest?.trouble()
-    return reason && `the identity provider: ${reason}`
-  }
-  return {
-    waitingFor: () =>
-      [...waiting].map(what =>
-        what === kubernetesName ? (kubernetes() ?? [kubernetesName, ...refused()].join(': ')) : what,
-      ),
-    troubles: () =>
-      [redis(), kubernetes(), policies.refusal, identity(), ...refused()].filter(each => each !== undefined),
-  }
 }

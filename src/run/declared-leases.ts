@@ -1,10 +1,10 @@
-/** Joins the leases of what tenants declare. Nothing else of theirs is in Redis. */
-import { Leases } from '../../leases/leases.ts'
-import type { Connection } from '../../store/connection.ts'
-import { Keys } from '../../store/keys.ts'
-import { TaskStore } from '../../store/tasks.ts'
-import type { Basics } from '../basics.ts'
-import { connect } from '../connect.ts'
+/** Joins the leases of a process that carries out custom resources. */
+import { Leases } from '../leases/leases.ts'
+import type { Connection } from '../store/connection.ts'
+import { Keys } from '../store/keys.ts'
+import { TaskStore } from '../store/tasks.ts'
+import type { Basics } from './basics.ts'
+import { connect } from './connect.ts'
 
 export function joinLeases(basics: Basics): {
   readonly connection: Connection
@@ -26,5 +26,5 @@ export function joinLeases(basics: Basics): {
 }
 
 const noOperations = async () => {
-  throw new Error('tenants are no subjects of operations')
+  throw new Error('custom resources are no subjects of operations')
 }
