@@ -5,13 +5,12 @@
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
-import type { Identity } from '../../base/domain.ts'
 import { trustIn } from '../../base/source.ts'
 import type { WorkloadKind } from '../../config/idle.ts'
 import type { Actor, AuditAction, AuditEvent, AuditObject } from '../../telemetry/audit.ts'
-import { type Origin, originFields } from '../../telemetry/tracing.ts'
-import type { ApiEnv, AuditDraft, CommonParts } from '../request/env.ts'
-import { toApiError } from '../request/errors.ts'
+import type { Origin } from '../../telemetry/tracing.ts'
+import { actorOf, RequestDraft } from '../request/draft.ts'
+import type { ApiEnv, CommonParts } from '../request/env.ts'
 import { whence } from '../request/whence.ts'
 import { type ActivityParts, type Audience, audiences, namesOf, prefixes } from './parts.ts'
 
@@ -31,16 +30,13 @@ export function auditedAction(method: string, pattern: string): AuditAction | un
 const audienceOf = (pattern: string): Audience | undefined =>
   audiences.find(audience => pattern.startsWith(`${prefixes[audience]}/`))
 
-const actors = { user: 'user', admin: 'administrator', lab: 'lab' } as const satisfies Record<Audience, Actor['kind']>
-const scopes = { user: 'exec:notebook', admin: 'admin:jupyterlab', lab: undefined } as const
+const actors = { user: 'user', admin: 'administrator' } as const
+const scopes = { user: 'exec:notebook', admin: 'admin:jupyterlab' } as const
 
-/** The data of a request, collected until it is answered. */
-class KeepDraft implements AuditDraft {
+class KeepDraft extends RequestDraft {
   readonly #event: Pick<AuditEvent, 'action' | 'from' | 'object'>
   readonly #audience: Audience
   readonly #provider: string
-  readonly #origin: Origin
-  #caller: Identity | undefined
   #until: string | undefined
 
   constructor(
@@ -49,15 +45,10 @@ class KeepDraft implements AuditDraft {
     provider: string,
     origin: Origin,
   ) {
+    super(origin)
     this.#event = event
     this.#audience = audience
     this.#provider = provider
-    this.#origin = origin
-  }
-
-  identified(caller: Identity): Origin {
-    this.#caller = caller
-    return this.#origin
   }
 
   kept(until: string): void {
@@ -65,28 +56,14 @@ class KeepDraft implements AuditDraft {
   }
 
   line(status: number, error: Error | undefined): AuditEvent {
-    const { requestId, traceId } = originFields(this.#origin.requestId, this.#origin.span.traceparent)
-    const failed = status < 500 ? 'refused' : 'failed'
-    return {
-      ...this.#event,
-      object: { ...this.#event.object, until: this.#until },
-      result: status < 400 ? 'accepted' : failed,
-      reason: status < 400 ? undefined : (toApiError(error)?.detail[0]?.type ?? 'internal'),
-      actor: this.#actor(),
-      request: { id: requestId, trace: traceId, status },
-    }
+    const object = { ...this.#event.object, until: this.#until }
+    return { ...this.#event, object, actor: this.#actor(), ...this.ended(status, error) }
   }
 
   #actor(): Actor {
-    const caller = this.#caller
-    if (!caller) return { kind: 'anonymous' }
-    if (this.#audience === 'lab') return { kind: 'lab', name: caller.username }
-    const scope = scopes[this.#audience]
-    const letIn = scope !== undefined && caller.scopes.includes(scope)
-    return {
-      kind: letIn ? actors[this.#audience] : 'user',
-      ...{ name: caller.username, scope: letIn ? scope : undefined, provider: this.#provider },
-    }
+    const [caller, audience, provider] = [this.caller, this.#audience, this.#provider]
+    if (audience !== 'lab') return actorOf(caller, { kind: actors[audience], scope: scopes[audience], provider })
+    return caller ? { kind: 'lab', name: caller.username } : { kind: 'anonymous' }
   }
 }
 

@@ -2,12 +2,11 @@
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
-import type { Identity } from '../../base/domain.ts'
 import { trustIn } from '../../base/source.ts'
 import type { Actor, AuditAction, AuditEvent, AuditObject } from '../../telemetry/audit.ts'
-import { type Origin, originFields } from '../../telemetry/tracing.ts'
-import type { ApiEnv, AuditDraft, CommonParts } from '../request/env.ts'
-import { toApiError } from '../request/errors.ts'
+import type { Origin } from '../../telemetry/tracing.ts'
+import { actorOf, RequestDraft } from '../request/draft.ts'
+import type { ApiEnv, CommonParts } from '../request/env.ts'
 import { whence } from '../request/whence.ts'
 import { type AppAudience, type AppsApiParts, audiences, prefixes, type Revocation } from './parts.ts'
 
@@ -23,14 +22,11 @@ export const appChanges: Readonly<Record<string, AuditAction>> = {
 const actors = { user: 'user', admin: 'administrator' } as const satisfies Record<AppAudience, Actor['kind']>
 const scopes = { user: 'exec:notebook', admin: 'admin:jupyterlab' } as const
 
-/** The data of a request, collected until it is answered. */
-class AppDraft implements AuditDraft {
+class AppDraft extends RequestDraft {
   readonly #event: Pick<AuditEvent, 'action' | 'from'>
   readonly #audience: AppAudience
   readonly #provider: string
-  readonly #origin: Origin
   #object: AuditObject
-  #caller: Identity | undefined
 
   constructor(
     { object, ...event }: Pick<AuditEvent, 'action' | 'from' | 'object'>,
@@ -38,16 +34,11 @@ class AppDraft implements AuditDraft {
     provider: string,
     origin: Origin,
   ) {
+    super(origin)
     this.#event = event
     this.#object = object
     this.#audience = audience
     this.#provider = provider
-    this.#origin = origin
-  }
-
-  identified(caller: Identity): Origin {
-    this.#caller = caller
-    return this.#origin
   }
 
   /** Records whose sessions are to end. */
@@ -56,27 +47,9 @@ class AppDraft implements AuditDraft {
   }
 
   line(status: number, error: Error | undefined): AuditEvent {
-    const { requestId, traceId } = originFields(this.#origin.requestId, this.#origin.span.traceparent)
-    const failed = status < 500 ? 'refused' : 'failed'
-    return {
-      ...this.#event,
-      object: this.#object,
-      result: status < 400 ? 'accepted' : failed,
-      reason: status < 400 ? undefined : (toApiError(error)?.detail[0]?.type ?? 'internal'),
-      actor: this.#actor(),
-      request: { id: requestId, trace: traceId, status },
-    }
-  }
-
-  #actor(): Actor {
-    const caller = this.#caller
-    if (!caller) return { kind: 'anonymous' }
-    const scope = scopes[this.#audience]
-    const letIn = caller.scopes.includes(scope)
-    return {
-      kind: letIn ? actors[this.#audience] : 'user',
-      ...{ name: caller.username, scope: letIn ? scope : undefined, provider: this.#provider },
-    }
+    const [audience, provider] = [this.#audience, this.#provider]
+    const actor = actorOf(this.caller, { kind: actors[audience], scope: scopes[audience], provider })
+    return { ...this.#event, object: this.#object, actor, ...this.ended(status, error) }
   }
 }
 

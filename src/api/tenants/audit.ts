@@ -2,12 +2,11 @@
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
-import type { Identity } from '../../base/domain.ts'
 import { trustIn } from '../../base/source.ts'
 import type { AuditAction, AuditEvent } from '../../telemetry/audit.ts'
-import { type Origin, originFields } from '../../telemetry/tracing.ts'
-import type { ApiEnv, AuditDraft, CommonParts } from '../request/env.ts'
-import { toApiError } from '../request/errors.ts'
+import type { Origin } from '../../telemetry/tracing.ts'
+import { actorOf, RequestDraft } from '../request/draft.ts'
+import type { ApiEnv, CommonParts } from '../request/env.ts'
 import { whence } from '../request/whence.ts'
 
 /** Gets the lines; refusals may be counted instead. */
@@ -21,26 +20,18 @@ export const sudoChanges: Readonly<Record<string, AuditAction>> = {
   'DELETE /:name/sudo': 'sudo.end',
 }
 
-/** The data of a request, collected until it is answered. */
-export class SudoDraft implements AuditDraft {
+export class SudoDraft extends RequestDraft {
   readonly #event: Pick<AuditEvent, 'action' | 'from'>
   readonly #tenant: string
   readonly #provider: string
-  readonly #origin: Origin
-  #caller: Identity | undefined
   #stated: string | undefined
   #grant: { readonly id: string; readonly user: string } | undefined
 
   constructor(event: Pick<AuditEvent, 'action' | 'from'>, tenant: string, provider: string, origin: Origin) {
+    super(origin)
     this.#event = event
     this.#tenant = tenant
     this.#provider = provider
-    this.#origin = origin
-  }
-
-  identified(caller: Identity): Origin {
-    this.#caller = caller
-    return this.#origin
   }
 
   /** Records what the person gives as the reason. */
@@ -53,21 +44,12 @@ export class SudoDraft implements AuditDraft {
   }
 
   line(status: number, error: Error | undefined): AuditEvent {
-    const caller = this.#caller
-    const { requestId, traceId } = originFields(this.#origin.requestId, this.#origin.span.traceparent)
-    const scope = 'exec:notebook'
-    const letIn = caller?.scopes.includes(scope) ? scope : undefined
-    const failed = status < 500 ? 'refused' : 'failed'
     return {
       ...this.#event,
-      result: status < 400 ? 'accepted' : failed,
-      reason: status < 400 ? undefined : (toApiError(error)?.detail[0]?.type ?? 'internal'),
-      actor: caller
-        ? { kind: 'user', name: caller.username, scope: letIn, provider: this.#provider }
-        : { kind: 'anonymous' },
+      ...this.ended(status, error),
+      actor: actorOf(this.caller, { kind: 'user', scope: 'exec:notebook', provider: this.#provider }),
       object: { kind: 'tenant', name: this.#tenant, user: this.#grant?.user, grant: this.#grant?.id },
       stated: this.#stated,
-      request: { id: requestId, trace: traceId, status },
     }
   }
 }
