@@ -4,7 +4,6 @@ import { createAppsApi } from '../../../src/api/apps/app.ts'
 import { type AppsApiParts, prefixes } from '../../../src/api/apps/parts.ts'
 import { detailExample, documentWords } from '../../../src/api/apps/words.ts'
 import { apiDocument } from '../../../src/api/document/document.ts'
-import { headOf } from '../../../src/api/request/head.ts'
 import { noApp } from '../../../src/appcontrol/problems.ts'
 import type { Apps } from '../../../src/appcontrol/service.ts'
 import { configSchema } from '../../../src/config/schema.ts'
@@ -15,6 +14,7 @@ import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import { noTracing } from '../../../src/telemetry/tracing.ts'
 import { ManualClock } from '../clock.ts'
 import { Conformance } from './conformance.ts'
+import { checkedCalls } from './scripted-api.ts'
 
 export const version = { detail: detailExample as never, etag: '"uid.3"' }
 
@@ -71,17 +71,7 @@ export const appsDocument = (script: AppsScript = {}) => apiDocument(createAppsA
 /** Calls by method, path under the prefix of users (with `/admin` before it: of administrators), and caller. */
 export function appsApi(script: AppsScript = {}) {
   const app = createAppsApi(appsParts(script))
-  const conformance = new Conformance(appsDocument(script))
-  return async (method: string, path: string, name?: string, init: RequestInit = {}): Promise<Response> => {
-    const headers = new Headers(init.headers)
-    if (name !== undefined) headers.set('Authorization', `Bearer ${name}-token`)
-    const full = path.startsWith('/admin/') ? `${prefixes.admin}${path.slice(6)}` : `${prefixes.user}${path}`
-    const head = headOf(full)
-    const response = await app.request(head.path, { ...init, method, headers }, { head })
-    const { status, headers: answered } = response
-    const isStream = answered.get('content-type') === 'text/event-stream'
-    const text = isStream ? undefined : await response.clone().text()
-    conformance.check({ method, path: head.path, status, headers: answered, text })
-    return response
-  }
+  return checkedCalls(app, new Conformance(appsDocument(script)), path =>
+    path.startsWith('/admin/') ? `${prefixes.admin}${path.slice(6)}` : `${prefixes.user}${path}`,
+  )
 }

@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import { createApi } from '../../../src/api/app.ts'
 import { apiDocument } from '../../../src/api/document/document.ts'
 import type { ApiParts } from '../../../src/api/request/env.ts'
-import { pathOf } from '../../../src/api/request/head.ts'
+import { headOf } from '../../../src/api/request/head.ts'
 import type { Identity, LabEvent, LabState } from '../../../src/base/domain.ts'
 import { unavailable } from '../../../src/base/errors.ts'
 import { configSchema } from '../../../src/config/schema.ts'
@@ -167,13 +167,20 @@ export function conformanceOf(config: object = {}): Conformance {
  */
 export function api(script: Partial<LabService> = {}, change: Partial<ApiParts> = {}, config: object = {}) {
   const app = createApi(apiParts({ labs: scriptedLabs(script), ...change }, config))
-  const conformance = conformanceOf(config)
-  return async (method: string, path: string, name?: string, init: RequestInit = {}) => {
+  return checkedCalls(app, conformanceOf(config), path => (path.startsWith('/') ? path : `${prefix}/${path}`))
+}
+
+/** Calls by method, path and caller, whose answers are held against a document. @param full the whole path */
+export function checkedCalls(
+  app: ReturnType<typeof createApi>,
+  conformance: Conformance,
+  full: (path: string) => string,
+) {
+  return async (method: string, path: string, name?: string, init: RequestInit = {}): Promise<Response> => {
     const headers = new Headers(init.headers)
     if (name !== undefined) headers.set('Authorization', `Bearer ${name}-token`)
-    const full = path.startsWith('/') ? path : `${prefix}/${path}`
-    const response = await requestTo(app, full, { ...init, method, headers })
-    conformance.check({ method, path: full, ...(await read(response)) })
+    const response = await requestTo(app, full(path), { ...init, method, headers })
+    conformance.check({ method, path: headOf(full(path)).path, ...(await read(response)) })
     return response
   }
 }
@@ -184,7 +191,8 @@ export async function requestTo(
   path: string,
   init?: RequestInit,
 ): Promise<Response> {
-  return app.request(path, init, { head: { path: pathOf(path) } })
+  const head = headOf(path)
+  return app.request(head.path, init, { head })
 }
 
 /** Event streams are left to their reader. */

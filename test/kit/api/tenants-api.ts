@@ -13,7 +13,7 @@ import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import { noTracing } from '../../../src/telemetry/tracing.ts'
 import { ManualClock } from '../clock.ts'
 import { Conformance } from './conformance.ts'
-import { requestTo } from './scripted-api.ts'
+import { checkedCalls } from './scripted-api.ts'
 
 /** A site without LNamespaces. */
 const nothing: Tenants = {
@@ -55,16 +55,5 @@ export const tenantsDocument = (config: object = {}) =>
 /** Calls by method, path under the prefix, and caller. */
 export function tenantsApi(script: Partial<Tenants> = {}, config: object = {}, lines: AuditEvent[] = []) {
   const app = createTenantsApi(tenantsParts(script, config, lines))
-  const conformance = new Conformance(tenantsDocument(config))
-  return async (method: string, path: string, name?: string, init: RequestInit = {}): Promise<Response> => {
-    const headers = new Headers(init.headers)
-    if (name !== undefined) headers.set('Authorization', `Bearer ${name}-token`)
-    const full = `${tenantsPrefix}${path}`
-    const response = await requestTo(app, full, { ...init, method, headers })
-    const { status, headers: answered } = response
-    const isStream = answered.get('content-type') === 'text/event-stream'
-    const text = isStream ? undefined : await response.clone().text()
-    conformance.check({ method, path: full, status, headers: answered, text })
-    return response
-  }
+  return checkedCalls(app, new Conformance(tenantsDocument(config)), path => `${tenantsPrefix}${path}`)
 }
