@@ -45,11 +45,11 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   'src/sudo': ['src/base', 'src/config', 'src/telemetry', 'src/kube', 'src/store', 'src/reconcile', 'src/tenants'],
   // The rules of apps, without I/O.
   'src/apps': ['src/base', 'src/config', 'src/kube', 'src/kube/pods', 'src/reconcile', 'src/tenants/words.ts'],
-  // What replicas of apps do beside their objects: tables that gateways follow, and starts and stops that others ask for.
+  // The work of replicas of apps beside their objects: tables that gateways follow, and starts and stops that others ask for.
   'src/appwork': [
     ...['src/base', 'src/telemetry', 'src/kube', 'src/store', 'src/leases', 'src/duties', 'src/reconcile', 'src/apps'],
   ],
-  // What people ask of apps by REST, and the events of apps.
+  // Apps by REST, and their events.
   'src/appcontrol': [
     ...[
       'src/base',
