@@ -1,7 +1,7 @@
 /**
  * Many apps declared at once: three replicas, and a bare loop that writes the same, each on a new cluster with nodes of KWOK.
  * docs/bench.md explains the result.
- *   npm run bench -- apps [--apps 100] [--pairs 1] [--kill] [--rest MINUTES] [--replicas 3]
+ *   npm run bench -- apps [--apps 100] [--pairs 1] [--kill] [--scope CHANGES] [--rest MINUTES] [--replicas 3]
  */
 import { statSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -17,6 +17,7 @@ import { median, round, tally } from '../measure/statistics.ts'
 import { cpuSeconds, type Memory, memoryOf } from '../measure/usage.ts'
 import { restFigures } from '../tenants/rest.ts'
 import { duplicates, lanes, type Made, makeByLoop, makeBySkylab } from './make.ts'
+import { scopeFigures } from './scope.ts'
 import { withSite } from './site.ts'
 
 /** Late watches and statuses end before anything else is measured. */
@@ -26,9 +27,13 @@ interface Options {
   readonly apps: number
   readonly pairs: number
   readonly kill: boolean
+  readonly scope: number
   readonly rest: number
   readonly replicas: number
 }
+
+/** Only the last half looks at more than how apps are made. */
+const noMore = { rest: 0, scope: 0 }
 
 interface SkylabHalf {
   readonly made: Made
@@ -37,6 +42,7 @@ interface SkylabHalf {
   readonly requests: readonly AuditedRequest[]
   readonly commands: Commands
   readonly duplicates: number
+  readonly scope: object | undefined
   readonly rest: object | undefined
 }
 
@@ -46,14 +52,15 @@ export async function appsBench(args: readonly string[], progress: Progress, sig
   const context: BenchContext = { tools, progress, signal }
   const [ours, loops, killed]: [SkylabHalf[], Made[], SkylabHalf[]] = [[], [], []]
   for (let number = 1; number <= options.pairs; number++) {
-    const rest = number === options.pairs ? options.rest : 0
-    const half = () => progress.part(`skylab ${number}`, () => skylabHalf(context, { ...options, rest, kill: false }))
+    const more = number === options.pairs ? {} : noMore
+    const half = () =>
+      progress.part(`skylab ${number}`, () => skylabHalf(context, { ...options, ...more, kill: false }))
     if (number % 2 === 1) ours.push(await half())
     const loop = () => withSite(context, site => makeByLoop(site, options.apps))
     loops.push(await progress.part(`loop ${number}`, loop))
     if (number % 2 === 0) ours.push(await half())
     if (options.kill)
-      killed.push(await progress.part(`killed ${number}`, () => skylabHalf(context, { ...options, rest: 0 })))
+      killed.push(await progress.part(`killed ${number}`, () => skylabHalf(context, { ...options, ...noMore })))
   }
   const { apps, replicas, pairs } = options
   const conditions = { apps, replicas, pairs, loop_in_flight: lanes, ...machine() }
@@ -67,16 +74,20 @@ function readOptions(args: readonly string[]): Options {
       apps: { type: 'string', default: '100' },
       pairs: { type: 'string', default: '1' },
       replicas: { type: 'string', default: '3' },
+      scope: { type: 'string', default: '0' },
       rest: { type: 'string', default: '0' },
       kill: { type: 'boolean', default: false },
     },
   })
   const { kill } = values
   const [apps, pairs, replicas] = [Number(values.apps), Number(values.pairs), Number(values.replicas)]
-  return { apps, pairs, replicas, rest: Number.parseFloat(values.rest), kill }
+  return { apps, pairs, replicas, scope: Number(values.scope), rest: Number.parseFloat(values.rest), kill }
 }
 
-const skylabHalf = (context: BenchContext, { apps, replicas: count, kill, rest }: Options): Promise<SkylabHalf> =>
+const skylabHalf = (
+  context: BenchContext,
+  { apps, replicas: count, kill, rest, scope }: Options,
+): Promise<SkylabHalf> =>
   withSite(context, async site => {
     const { auditLog, redis } = site
     const { signal } = context
@@ -96,7 +107,8 @@ const skylabHalf = (context: BenchContext, { apps, replicas: count, kill, rest }
     const memory = replicas.map(({ pid }) => memoryOf(pid))
     const found = await duplicates(site, apps)
     const resting = rest > 0 ? await restFigures(site, replicas, rest) : undefined
-    return { made, memory, cpu, requests, commands, duplicates: found, rest: resting }
+    const scoped = scope > 0 ? await scopeFigures(site, scope) : undefined
+    return { made, memory, cpu, requests, commands, duplicates: found, rest: resting, scope: scoped }
   })
 
 function killer(kill: boolean, apps: number, replicas: readonly Replica[], { progress }: BenchContext) {
@@ -137,6 +149,7 @@ function report({ apps }: Options, ours: SkylabHalf[], loops: Made[], killed: Sk
       killed_seconds: killed.map(({ made }) => round(made.seconds, 1)),
       killed_duplicates: killed.map(half => half.duplicates),
     }),
+    ...(last.scope && { scope: last.scope }),
     ...(last.rest && { rest: last.rest }),
   }
 }

@@ -12,13 +12,16 @@ import { writeConfig } from '../../dev/stack/config.ts'
 import { Replica } from '../../dev/stack/replicas.ts'
 import { appProbe, appsAccount } from '../../src/apps/probe.ts'
 import { apps as schema } from '../../src/config/apps.ts'
+import { configSchema } from '../../src/config/schema.ts'
 import { creationPath } from '../../src/kube/kinds.ts'
 import { kwokType } from '../../test/kit/apps/objects.ts'
 import { AdminKube } from '../../test/kit/cluster/kube.ts'
+import { addGatewayUser, startReplica } from '../../test/kit/gateway/process.ts'
 import type { BenchContext } from '../measure/bench-stack.ts'
 import { applyObjects } from '../measure/tenant-policies.ts'
 
 const namespace = 'skylab'
+const defaultPrefix = configSchema.shape.redis.parse({ url: 'redis://localhost' }).keyPrefix
 /** The group of all apps, and its namespace. */
 export const group = 'crowd'
 const given = {
@@ -37,6 +40,8 @@ export interface Site {
   readonly settings: { readonly apps: ReturnType<typeof schema.parse>; readonly ownNamespace: string }
   /** Starts replicas; resolves when they are ready. */
   start(count: number): Promise<readonly Replica[]>
+  /** Starts gateways at the same Redis, without anybody who could log in. @returns their addresses, such as `http://127.0.0.1:1` */
+  startGateways(count: number): Promise<readonly string[]>
 }
 
 /** Starts a site for this work alone, and takes it down afterwards. */
@@ -77,6 +82,16 @@ export async function withSite<T>(options: BenchContext, work: (site: Site) => P
       ...{ options, cluster, auditLog: cluster.auditLog!, kube, account, redis: redisClient },
       settings: { apps: schema.parse(given), ownNamespace: namespace },
       start: count => Promise.all(Array.from({ length: count }, (_, index) => start(`replica-${index + 1}`))),
+      startGateways: async count => {
+        await addGatewayUser(redis, defaultPrefix)
+        const startOne = async (index: number) => {
+          const { replica, origin } = await startReplica({ stateDir, redis, name: `gateway-${index + 1}` })
+          replicas.push(replica)
+          await replica.ready(signal)
+          return origin
+        }
+        return Promise.all(Array.from({ length: count }, (_, index) => startOne(index)))
+      },
     })
   } finally {
     for (const close of closers) close()

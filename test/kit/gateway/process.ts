@@ -55,24 +55,11 @@ export async function startGateway({
 }: GatewayOptions): Promise<OpenGateway> {
   const keyPrefix = `gateway-${randomBytes(4).toString('hex')}`
   const redis = await startRedis({ stateDir, keyPrefix })
-  await addUser(redis, keyPrefix)
+  await addGatewayUser(redis, keyPrefix)
   await writeTables(redis, keyPrefix, appPort)
-  const port = await freePort()
-  const origin = `http://127.0.0.1:${port}`
-  const configFile = join(stateDir, 'gateway.yaml')
-  await writeFile(join(stateDir, 'gateway-tokens.yaml'), formatTokens({ tokens: [people] }))
-  await writeFile(
-    configFile,
-    stringify({
-      ...{ run: ['gateway'], api: { host: '127.0.0.1' } },
-      redis: { url: redis.url.replace('redis://', 'redis://gateway:gateway@'), keyPrefix },
-      identity: { provider: 'static', static: { file: 'gateway-tokens.yaml' } },
-      gateway: { publicUrl: origin, ...config },
-    } satisfies ConfigInput),
-  )
-  const replica = await Replica.start({ stateDir, configFile, name: 'gateway', port, restart: false, nodeArgs })
+  const { replica, origin } = await startReplica({ stateDir, redis, keyPrefix, config, nodeArgs })
   await replica.ready()
-  const lines = [`Host: 127.0.0.1:${port}`, `Origin: ${origin}`, `Cookie: ${await logIn(origin)}`]
+  const lines = [`Host: ${new URL(origin).host}`, `Origin: ${origin}`, `Cookie: ${await logIn(origin)}`]
   const stop = async () => {
     await replica.stop(0)
     await redis.stop()
@@ -80,7 +67,36 @@ export async function startGateway({
   return { replica, redis, lines, stop }
 }
 
-async function addUser({ url }: Redis, keyPrefix: string): Promise<void> {
+export interface GatewayReplicaOptions extends Pick<GatewayOptions, 'stateDir' | 'config' | 'nodeArgs'> {
+  /** Has the user `gateway` (`addGatewayUser`). */
+  readonly redis: Pick<Redis, 'url'>
+  readonly keyPrefix?: string
+  /** Of the process and its files. Default: `gateway` */
+  readonly name?: string
+}
+
+/** Starts a process whose public address is its own, at a Redis that others fill. It is not ready yet. */
+export async function startReplica(options: GatewayReplicaOptions): Promise<{ replica: Replica; origin: string }> {
+  const { stateDir, redis, keyPrefix, config, nodeArgs = [], name = 'gateway' } = options
+  const port = await freePort()
+  const origin = `http://127.0.0.1:${port}`
+  const [configFile, tokens] = [join(stateDir, `${name}.yaml`), `${name}-tokens.yaml`]
+  await writeFile(join(stateDir, tokens), formatTokens({ tokens: [people] }))
+  await writeFile(
+    configFile,
+    stringify({
+      ...{ run: ['gateway'], api: { host: '127.0.0.1' } },
+      redis: { url: redis.url.replace('redis://', 'redis://gateway:gateway@'), ...(keyPrefix && { keyPrefix }) },
+      identity: { provider: 'static', static: { file: tokens } },
+      gateway: { publicUrl: origin, ...config },
+    } satisfies ConfigInput),
+  )
+  const replica = await Replica.start({ stateDir, configFile, name, port, restart: false, nodeArgs })
+  return { replica, origin }
+}
+
+/** Makes the user `gateway` of Redis, with the rights of a gateway. */
+export async function addGatewayUser({ url }: Pick<Redis, 'url'>, keyPrefix: string): Promise<void> {
   const admin = new Client(url)
   const line = gatewayAclLine({ name: 'gateway', password: '>gateway', keyPrefix })
   await admin.call('ACL', 'SETUSER', ...line.split(' ').slice(1))
