@@ -1,7 +1,7 @@
 /**
  * Many apps declared at once: three replicas, and a bare loop that writes the same, each on a new cluster with nodes of KWOK.
  * docs/bench.md explains the result.
- *   npm run bench -- apps [--apps 100] [--pairs 1] [--kill] [--scope CHANGES] [--rest MINUTES] [--replicas 3]
+ *   npm run bench -- apps [--apps 100] [--pairs 1] [--kill] [--scope CHANGES] [--rest MINUTES] [--replicas 3] [--profile FOLDER]
  */
 import { statSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -12,6 +12,7 @@ import { systemClock } from '../../src/base/clock.ts'
 import { type AuditedRequest, controllerRequests } from '../measure/audit.ts'
 import type { BenchContext } from '../measure/bench-stack.ts'
 import { machine } from '../measure/machine.ts'
+import { profiled, profilerArgs } from '../measure/profiled.ts'
 import { type Commands, commandsBetween, commandsOf } from '../measure/redis.ts'
 import { median, round, tally } from '../measure/statistics.ts'
 import { cpuSeconds, type Memory, memoryOf } from '../measure/usage.ts'
@@ -30,10 +31,11 @@ interface Options {
   readonly scope: number
   readonly rest: number
   readonly replicas: number
+  readonly profile: string | undefined
 }
 
 /** Only the last half looks at more than how apps are made. */
-const noMore = { rest: 0, scope: 0 }
+const noMore = { rest: 0, scope: 0, profile: undefined }
 
 interface SkylabHalf {
   readonly made: Made
@@ -77,18 +79,19 @@ function readOptions(args: readonly string[]): Options {
       scope: { type: 'string', default: '0' },
       rest: { type: 'string', default: '0' },
       kill: { type: 'boolean', default: false },
+      profile: { type: 'string' },
     },
   })
-  const { kill } = values
+  const { kill, profile } = values
   const [apps, pairs, replicas] = [Number(values.apps), Number(values.pairs), Number(values.replicas)]
-  return { apps, pairs, replicas, scope: Number(values.scope), rest: Number.parseFloat(values.rest), kill }
+  return { apps, pairs, replicas, scope: Number(values.scope), rest: Number.parseFloat(values.rest), kill, profile }
 }
 
 const skylabHalf = (
   context: BenchContext,
-  { apps, replicas: count, kill, rest, scope }: Options,
+  { apps, replicas: count, kill, rest, scope, profile }: Options,
 ): Promise<SkylabHalf> =>
-  withSite(context, async site => {
+  withSite({ ...context, nodeArgs: profilerArgs(profile) }, async site => {
     const { auditLog, redis } = site
     const { signal } = context
     const replicas = await site.start(count)
@@ -97,7 +100,8 @@ const skylabHalf = (
     const before = await commandsOf(redis)
     const own = () => replicas.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0)
     const cpuBefore = own()
-    const made = await makeBySkylab(site, apps, killer(kill, apps, replicas, context))
+    const make = () => makeBySkylab(site, apps, killer(kill, apps, replicas, context))
+    const made = await profiled(profile, replicas, make)
     const cpu = kill ? 0 : own() - cpuBefore
     await systemClock.sleep(settleMs, signal)
     const [commands, requests] = [

@@ -29,6 +29,11 @@ const given = {
   publicUrl: 'https://platform.example.org',
 }
 
+export interface SiteOptions extends BenchContext {
+  /** More options of Node for replicas. Default: none */
+  readonly nodeArgs?: readonly string[]
+}
+
 export interface Site {
   readonly options: BenchContext
   readonly cluster: Cluster
@@ -45,8 +50,8 @@ export interface Site {
 }
 
 /** Starts a site for this work alone, and takes it down afterwards. */
-export async function withSite<T>(options: BenchContext, work: (site: Site) => Promise<T>): Promise<T> {
-  const { tools, progress, signal } = options
+export async function withSite<T>(options: SiteOptions, work: (site: Site) => Promise<T>): Promise<T> {
+  const { tools, progress, signal, nodeArgs = [] } = options
   const run = await openRun(progress)
   const replicas: Replica[] = []
   const closers: (() => void)[] = []
@@ -73,7 +78,7 @@ export async function withSite<T>(options: BenchContext, work: (site: Site) => P
     const configFile = await writeConfig(stateDir, { ...plan, kubernetes: { kubeconfig, namespace } }, {})
     const start = async (name: string) => {
       const say = (words: string) => progress.say(`  ${words}`)
-      const replica = await Replica.start({ stateDir, configFile, name, program, say })
+      const replica = await Replica.start({ stateDir, configFile, name, program, say, nodeArgs })
       replicas.push(replica)
       await replica.ready(signal)
       return replica

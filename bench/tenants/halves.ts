@@ -1,9 +1,9 @@
 /** The halves of a pair: the same tenants made by the replicas or by the bare loop, each on a new cluster. */
-import { mkdirSync, statSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { statSync } from 'node:fs'
 import type { Replica } from '../../dev/stack/replicas.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { type AuditedRequest, controllerRequests } from '../measure/audit.ts'
+import { profiled, profilerArgs } from '../measure/profiled.ts'
 import { type Commands, commandsBetween, commandsOf } from '../measure/redis.ts'
 import { cpuSeconds, type Memory, memoryOf } from '../measure/usage.ts'
 import { type Edits, editTenants } from './edits.ts'
@@ -45,17 +45,12 @@ const settleMs = 5_000
 
 export function skylabHalf(options: HalfOptions): Promise<SkylabHalf> {
   const { profile, replicas: count, signal } = options
-  if (profile !== undefined) mkdirSync(profile, { recursive: true })
-  const nodeArgs = profile === undefined ? [] : [profilerArg(profile)]
+  const nodeArgs = profilerArgs(profile)
   return withSite({ ...options, nodeArgs }, async site => {
     const replicas = await site.start(count)
     await systemClock.sleep(settleMs, signal)
-    const signalAll = () => {
-      if (profile !== undefined) for (const replica of replicas) replica.kill('SIGUSR2')
-    }
-    signalAll()
-    const making = await using(site, replicas, () => makeBySkylab(site, killer(options, replicas)))
-    signalAll()
+    const make = () => using(site, replicas, () => makeBySkylab(site, killer(options, replicas)))
+    const making = await profiled(profile, replicas, make)
     await systemClock.sleep(settleMs, signal)
     const memory = replicas.map(({ pid }) => memoryOf(pid))
     const edits = options.edits > 0 ? await editTenants(site, options.edits) : undefined
@@ -90,10 +85,4 @@ async function using(site: Site, replicas: readonly Replica[], work: () => Promi
   const cpu = { replicas: own() - ownBefore, server: site.serverSeconds() - serverBefore }
   const commands = commandsBetween(before, await commandsOf(site.redis))
   return { made, cpu, commands, requests: await controllerRequests(site.auditLog, from) }
-}
-
-function profilerArg(folder: string): string {
-  const module = new URL('../measure/profiler.ts', import.meta.url)
-  module.searchParams.set('folder', resolve(folder))
-  return `--import=${module}`
 }
