@@ -10,6 +10,7 @@ import { startRedis } from '../../dev/redis/redis.ts'
 import { openRun } from '../../dev/run/run.ts'
 import { writeConfig } from '../../dev/stack/config.ts'
 import { Replica } from '../../dev/stack/replicas.ts'
+import type { AppSettings } from '../../src/apps/groups.ts'
 import { appProbe, appsAccount } from '../../src/apps/probe.ts'
 import { apps as schema } from '../../src/config/apps.ts'
 import { configSchema } from '../../src/config/schema.ts'
@@ -42,7 +43,7 @@ export interface Site {
   readonly kube: AdminKube
   readonly account: AdminKube
   readonly redis: RedisClient
-  readonly settings: { readonly apps: ReturnType<typeof schema.parse>; readonly ownNamespace: string }
+  readonly settings: AppSettings
   /** Starts replicas; resolves when they are ready. */
   start(count: number): Promise<readonly Replica[]>
   /** Starts gateways at the same Redis, without anybody who could log in. @returns their addresses, such as `http://127.0.0.1:1` */
@@ -85,7 +86,7 @@ export async function withSite<T>(options: SiteOptions, work: (site: Site) => Pr
     }
     return await work({
       ...{ options, cluster, auditLog: cluster.auditLog!, kube, account, redis: redisClient },
-      settings: { apps: schema.parse(given), ownNamespace: namespace },
+      settings: { apps: schema.parse(given), ownNamespace: namespace, installation: 'skylab' },
       start: count => Promise.all(Array.from({ length: count }, (_, index) => start(`replica-${index + 1}`))),
       startGateways: async count => {
         await addGatewayUser(redis, defaultPrefix)

@@ -10,6 +10,8 @@ export interface AppGroup {
   readonly volumes: GroupConfig['volumes']
   /** Whether nobody else has apps in the namespace: then its Secrets and claims are those of the group. */
   readonly isAlone: boolean
+  /** Its LNamespace says who is in it. Labs know only what the identity source says. */
+  readonly isTenant?: true
 }
 
 /** Settings of all apps of an installation. */
@@ -17,6 +19,8 @@ export interface AppSettings {
   readonly apps: AppsConfig
   /** The namespace of the gateway, if the configuration names none: that of this process. */
   readonly ownNamespace: string
+  /** The installation, whose labs are let in with `apps.labs`. */
+  readonly installation: string
 }
 
 /**
@@ -31,5 +35,5 @@ export function groupsOf(namespace: string, { apps }: AppSettings, isTenant: (na
       ...(volume && { volume }),
     }))
   }
-  return isTenant(namespace) ? [{ name: namespace, volumes: [], isAlone: true }] : []
+  return isTenant(namespace) ? [{ name: namespace, volumes: [], isAlone: true, isTenant: true }] : []
 }

@@ -11,7 +11,7 @@ import { type AppSights, type AppWatch, appWatches, projectionOf } from './watch
 import { appWorld } from './world.ts'
 
 const groups = { physics: { namespace: 'physics' }, chemistry: { namespace: 'chemistry' } }
-const settings = { apps: apps.parse({ groups }), ownNamespace: 'skylab' }
+const settings = { apps: apps.parse({ groups }), ownNamespace: 'skylab', installation: 'skylab' }
 const nowMs = Date.parse('2026-01-02T00:00:00Z')
 
 let api: FakeApi

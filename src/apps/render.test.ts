@@ -10,8 +10,10 @@ import {
 } from '../../test/kit/apps/facts.ts'
 import { asObject, asObjects, type JsonObject } from '../base/json.ts'
 import { plan } from '../reconcile/plan.ts'
+import { groupsOf } from './groups.ts'
 import golden from './render.golden.json' with { type: 'json' }
 import { renderApp } from './render.ts'
+import { readApp } from './spec.ts'
 import {
   containerOf,
   deploymentOf,
@@ -94,6 +96,26 @@ describe('renderApp', () => {
     ])
     const [policy] = render(fact).objects
     expect(asObjects(asObject(policy!.object.spec).ingress)[0]!.ports).toEqual([{ protocol: 'TCP', port: 5000 }])
+  })
+
+  it('lets in labs of the installation whose users are in the group, only with apps.labs', () => {
+    const from = (more: object, fact = appFact(), isTenant = false) => {
+      const settings = { ...appSettings(more), installation: 'main' }
+      const groups = groupsOf(fact.ref.namespace!, settings, () => isTenant)
+      const { spec } = readApp(fact, settings, { groups, isTaken: false })
+      const [policy] = renderApp(fact, spec!, settings, false).objects
+      return asObjects(asObject(policy!.object.spec).ingress).flatMap(rule => asObjects(rule.from))
+    }
+    const own = { podSelector: { matchLabels: { 'primehub.io/group': 'escaped-phusers' } } }
+    const labs = {
+      namespaceSelector: { matchLabels: { 'skylab/installation': 'main' } },
+      podSelector: { matchLabels: { 'group.skylab/f1ce77e65a1a04bc7238cadb616664dfb4896182': '' } },
+    }
+    expect(from({})).toEqual([own])
+    expect(from({ labs: true })).toEqual([own, labs])
+    // An LNamespace has members of its own, of whom labs know nothing.
+    const ofTenant = appWith({ groupName: 'chemistry' }, 'chemistry')
+    expect(from({ labs: true }, ofTenant, true)).toHaveLength(1)
   })
 
   it('lets no volume of the app take the place of the group’s', () => {

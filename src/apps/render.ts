@@ -2,6 +2,7 @@
 import type { KubeMetadata } from '../base/domain.ts'
 import type { JsonObject } from '../base/json.ts'
 import { asObject } from '../base/json.ts'
+import { groupKey, labels } from '../kube/labels.ts'
 import type { Fact, Wanted } from '../reconcile/types.ts'
 import { Pruned } from './allow.ts'
 import type { AppSettings } from './groups.ts'
@@ -96,24 +97,28 @@ function targetsOf(ports: readonly ServicePort[]): readonly JsonObject[] {
 }
 
 /** With the defaults that the server would fill in. */
-function policiesOf(app: Fact, spec: AppSpec, { apps, ownNamespace }: AppSettings) {
+function policiesOf(app: Fact, spec: AppSpec, { apps, ownNamespace, installation }: AppSettings) {
   const { id, group, ports, http } = spec
+  const labs = {
+    namespaceSelector: { matchLabels: { [labels.installation]: installation } },
+    podSelector: { matchLabels: { [groupKey(group.name)]: '' } },
+  }
   const ofGroup = { podSelector: { matchLabels: { [appLabels.group]: groupLabel(group.name) } } }
   const gateway = {
     namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': apps.gateway.namespace ?? ownNamespace } },
     podSelector: { matchLabels: apps.gateway.selector },
   }
-  const policy = (name: string, from: JsonObject, to: readonly JsonObject[]) => ({
+  const policy = (name: string, from: readonly JsonObject[], to: readonly JsonObject[]) => ({
     ...{ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' },
     metadata: metadataOf(app, name, spec),
     spec: {
       podSelector: { matchLabels: selectorOf(spec) },
       policyTypes: ['Ingress'],
-      ingress: [{ from: [from], ports: to }],
+      ingress: [{ from, ports: to }],
     },
   })
   return [
-    policy(groupPolicyName(id), ofGroup, targetsOf(ports)),
-    ...(http ? [policy(proxyPolicyName(id), gateway, [targetOf(http)])] : []),
+    policy(groupPolicyName(id), [ofGroup, ...(apps.labs && !group.isTenant ? [labs] : [])], targetsOf(ports)),
+    ...(http ? [policy(proxyPolicyName(id), [gateway], [targetOf(http)])] : []),
   ]
 }

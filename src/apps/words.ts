@@ -1,5 +1,6 @@
 /** The resource of apps, and the labels and annotations that this program writes and believes. Pure. */
 import { registerKind } from '../kube/kinds.ts'
+import { appPods } from '../kube/labels.ts'
 import type { ParentKind } from '../reconcile/types.ts'
 
 export const appGroup = 'primehub.io'
@@ -18,7 +19,7 @@ export const appLabels = {
   group: 'primehub.io/group',
 } as const
 
-export const appLabelValue = 'primehub-app'
+export const appLabelValue = appPods.app
 
 /** On a PhApplication. People write them. */
 export const appAnnotations = {

@@ -78,6 +78,12 @@ export const apps = z.strictObject({
     })
     .prefault({})
     .describe('the pods that reach the web interface of apps'),
+  labs: z
+    .boolean()
+    .default(false)
+    .describe(
+      'let in labs of this `installation` whose users are in the group; the labs need `network.appsOfGroups` too',
+    ),
   rest: z
     .strictObject({})
     .optional()

@@ -26,6 +26,12 @@ const dns = z.strictObject({
 })
 
 export const network = z.strictObject({
+  appsOfGroups: z
+    .boolean()
+    .default(false)
+    .describe(
+      'labs reach the apps of their users’ groups, as the identity source names them; the apps need `apps.labs` too',
+    ),
   proxySelector: podSelector
     .default({ app: 'jupyterhub', component: 'proxy' })
     .describe('labels of the proxy’s pods, which reach labs and are reached by labs'),

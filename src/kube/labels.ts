@@ -1,4 +1,5 @@
 /** The labels and annotations by which our objects are recognized. Pure. */
+import { createHash } from 'node:crypto'
 
 export const labels = {
   /** The installation that made the object; an object with another value is foreign. */
@@ -9,6 +10,16 @@ export const labels = {
   component: 'app.kubernetes.io/component',
   argoInstance: 'argocd.argoproj.io/instance',
 } as const
+
+/** On every pod of an app (seed 001, "Controller"). */
+export const appPods = { app: 'primehub-app' } as const
+
+/**
+ * On the pod of a lab whose user is in this group: apps of the group let it in. Any text is the name of a group, and none of
+ * them fits a label. It counts only in the namespace of a lab, where the controller alone makes pods.
+ */
+export const groupKey = (group: string): string =>
+  `group.skylab/${createHash('sha256').update(group, 'utf8').digest('hex').slice(0, 40)}`
 
 export const annotations = {
   /** The user name itself, which the slug may only resemble. */

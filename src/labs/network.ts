@@ -1,6 +1,7 @@
 /** The peers that may connect to a lab, and that it may connect to (SQR-066, "Network policy"). Pure. */
 import { credentialRanges, isIpv6, isRangeWithin } from '../base/addresses.ts'
 import type { Config } from '../config/schema.ts'
+import { appPods } from '../kube/labels.ts'
 import { labPort } from './env.ts'
 import { podLabels } from './objects.ts'
 
@@ -17,7 +18,7 @@ const specs = new WeakMap<Network, Map<string | undefined, object>>()
  * The `spec` of a lab's NetworkPolicy, made once for each configuration. In: proxy and hub only, and the controller if it
  * asks labs whether they are used. Out: the cluster's DNS,
  * addresses outside the cluster, proxy, hub and the configured ranges. Addresses that serve credentials of a cloud are
- * always excluded.
+ * always excluded. With `appsOfGroups` the pods of apps too, which decide by the labels of the lab's pod.
  * @param asker namespace of the controller that asks; undefined: none does
  */
 export function networkPolicySpec(network: Network, asker?: string): object {
@@ -42,6 +43,7 @@ function specOf(network: Network, asker: string | undefined): object {
       ...(ranges.length > 0 ? [{ to: ranges }] : []),
       { to: [proxy], ...portsOf(network.proxyPorts) },
       { to: [hub], ...portsOf(network.hubPorts) },
+      ...(network.appsOfGroups ? [{ to: [peer(appPods, undefined)] }] : []),
     ],
   }
 }

@@ -8,12 +8,14 @@ import {
   render,
   renderBoth,
   renderWith,
+  rra,
   specRequest,
 } from '../../test/kit/labs/plan.ts'
-import type { KubeObject } from '../base/domain.ts'
+import type { KubeObject, LabPlan } from '../base/domain.ts'
 import { ApiError } from '../base/errors.ts'
 import { asObject, asObjects } from '../base/json.ts'
 import { configSchema } from '../config/schema.ts'
+import { groupKey } from '../kube/labels.ts'
 import { projectNamespace } from '../kube/pods/project.ts'
 import { networkPolicySpec } from './network.ts'
 import golden from './render.golden.json' with { type: 'json' }
@@ -43,6 +45,20 @@ describe('renderLab', () => {
     })
     const { network } = configSchema.parse({})
     expect(objectOf(plan, 'NetworkPolicy')!.spec).toEqual(networkPolicySpec(network, 'controllers'))
+  })
+
+  it('labels the pod with the user’s groups, and opens the way to apps, only with network.appsOfGroups', () => {
+    const plan = render({ config: { network: { appsOfGroups: true } } })
+    const { labels } = objectOf(plan, 'Pod')!.metadata
+    const groups = Object.keys(labels!).filter(key => key.startsWith('group.skylab/'))
+    expect(groups).toEqual(rra.groups.map(({ name }) => groupKey(name)))
+    expect(groups.every(key => /^group\.skylab\/[0-9a-f]{40}$/.test(key) && labels![key] === '')).toBe(true)
+    const others = Object.fromEntries(Object.entries(labels!).filter(([key]) => !groups.includes(key)))
+    expect(others).toEqual(objectOf(render(), 'Pod')!.metadata.labels)
+    const toApps = { to: [{ namespaceSelector: {}, podSelector: { matchLabels: { app: 'primehub-app' } } }] }
+    const egress = (spec: unknown) => asObjects(asObject(spec).egress)
+    const policyOf = (each: LabPlan) => objectOf(each, 'NetworkPolicy')!.spec
+    expect(egress(policyOf(plan))).toEqual([...egress(policyOf(render())), toApps])
   })
 
   it('names the size that the user did not choose, and lets no configuration name another', () => {

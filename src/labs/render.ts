@@ -2,7 +2,7 @@
 
 import type { CreateRequest, Identity, KubeObject, LabPlan, LabView, ResolvedImage } from '../base/domain.ts'
 import type { Config } from '../config/schema.ts'
-import { annotations, labels } from '../kube/labels.ts'
+import { annotations, groupKey, labels } from '../kube/labels.ts'
 import type { LabChoice } from './choose.ts'
 import type { LabEnv } from './env.ts'
 import { labEnv, labPort, maskedEnv } from './env.ts'
@@ -60,10 +60,9 @@ interface Making extends LabInput {
  *   name that `/etc/passwd`, `/etc/group` or a path cannot hold, and for an administrator's token if labs get tokens
  */
 export function renderLab(input: LabInput): RenderedLab {
-  const { config, identity, image, choice, idle } = input
+  const { config, identity, image, idle } = input
   const making = makingOf(input)
   const { names, mounted, render } = making
-  const size = idle && { [annotations.size]: choice.size }
   const view = viewOf(input, names, making.env)
   const plan: LabPlan = {
     username: identity.username,
@@ -77,7 +76,7 @@ export function renderLab(input: LabInput): RenderedLab {
         spec: networkPolicySpec(config.network, idle?.namespace),
       }),
       render('v1', 'Service', names.lab, { spec: serviceSpec }),
-      render('v1', 'Pod', names.lab, { spec: podSpecOf(making) }, { ...config.lab.annotations, ...size }),
+      podOf(making),
     ],
     image,
   }
@@ -195,6 +194,15 @@ const serviceSpec = {
   selector: podLabels,
   ports: [{ name: 'http', port: labPort, targetPort: labPort, protocol: 'TCP' }],
   publishNotReadyAddresses: true,
+}
+
+function podOf(making: Making): KubeObject {
+  const { config, identity, choice, idle, names, render } = making
+  const size = idle && { [annotations.size]: choice.size }
+  const pod = render('v1', 'Pod', names.lab, { spec: podSpecOf(making) }, { ...config.lab.annotations, ...size })
+  if (!config.network.appsOfGroups) return pod
+  const groups = Object.fromEntries(identity.groups.map(({ name }) => [groupKey(name), '']))
+  return { ...pod, metadata: { ...pod.metadata, labels: { ...pod.metadata.labels, ...groups } } }
 }
 
 function podSpecOf({ config, identity, choice, names, env, mounted, image }: Making): object {

@@ -7,7 +7,12 @@ import { firstServiceIp } from '../../dev/kube/credentials.ts'
 import { k8sFolder } from '../../dev/kube/kustomize.ts'
 import { enforcePolicies } from '../../dev/node/network-policies.ts'
 import { clusterFolder } from '../../dev/run/teardown.ts'
+import { groupsOf } from '../../src/apps/groups.ts'
+import { renderApp } from '../../src/apps/render.ts'
+import { readApp } from '../../src/apps/spec.ts'
 import { labNames } from '../../src/labs/names.ts'
+import { appFact, appSettings } from '../kit/apps/facts.ts'
+import { application } from '../kit/apps/objects.ts'
 import {
   answerAt,
   answeringOn,
@@ -59,10 +64,43 @@ async function makeLab(fleet: Fleet): Promise<Lab> {
   return { namespace: names.namespace, pod: names.lab, host: pod.status.podIP, service: service.spec.clusterIP }
 }
 
-/** A lab of an installation whose controller, in this namespace, asks labs whether they are used. */
-async function makeAskedLab(context: TestContext, namespace: string): Promise<Lab> {
-  const config = { network, lab, idle: { enabled: true }, kubernetes: { namespace } }
-  return makeLab(await startFleet(context, { replicas: 1, config }))
+interface AskedLab extends Lab {
+  readonly installation: string
+}
+
+/** A lab that reaches apps, of an installation whose controller, in this namespace, asks labs whether they are used. */
+async function makeAskedLab(context: TestContext, namespace: string): Promise<AskedLab> {
+  const ways = { ...network, appsOfGroups: true }
+  const config = { network: ways, lab, idle: { enabled: true }, kubernetes: { namespace } }
+  const fleet = await startFleet(context, { replicas: 1, config })
+  return { ...(await makeLab(fleet)), installation: fleet.installation }
+}
+
+interface App extends PodPlace {
+  readonly policy: string
+}
+
+/** A pod of an app of this group, under the policies that its controller would make. The group has the namespace alone. */
+async function makeApp(context: TestContext, fleet: Fleet, group: string, installation: string): Promise<App> {
+  const namespace = await makeNamespace(context, fleet, group)
+  const fact = appFact(application(namespace, 'app', { groupName: group, httpPort: labPort }))
+  const settings = { ...appSettings({ groups: { [group]: { namespace } }, labs: true }), installation }
+  const { spec } = readApp(fact, settings, { groups: groupsOf(namespace, settings, () => false), isTaken: false })
+  const { objects } = renderApp(
+    fact,
+    { ...spec!, ports: [{ ...spec!.ports[0]!, targetPort: labPort }] },
+    settings,
+    false,
+  )
+  const [policy, , , deployment] = objects.map(({ object }) => object)
+  const { name, labels } = policy!.metadata
+  await fleet.world.kube.create({ ...policy!, metadata: { name, labels: labels!, namespace } })
+  const pod = `${fleet.name}-app-${group}`
+  const place = await startPeer(context, fleet.world, {
+    ...{ name: pod, namespace, ports: [labPort, otherPort] },
+    labels: { ...deployment!.metadata.labels },
+  })
+  return { ...place, policy: name }
 }
 
 /** All participants: three labs, the pods around them, and servers outside. */
@@ -90,7 +128,11 @@ async function setTheScene(context: TestContext) {
     peer('controller', part('controller'), { namespace }),
     peer('prepull', part('prepull'), { namespace }),
   ])
-  return { fleet, one, other, asked, proxy, hub, names, stranger, impostor, controller, prepull }
+  const [app, foreignApp] = await Promise.all([
+    makeApp(context, fleet, 'observers', asked.installation),
+    makeApp(context, fleet, 'others', asked.installation),
+  ])
+  return { fleet, one, other, asked, proxy, hub, names, stranger, impostor, controller, prepull, app, foreignApp }
 }
 
 async function makeNamespace(context: TestContext, { name, world: { kube } }: Fleet, what: string): Promise<string> {
@@ -140,6 +182,23 @@ function inward({ one, asked, proxy, hub, stranger, controller, impostor }: Scen
     },
     // It has the labels of the hub, but another namespace.
     { from: impostor, open: [{ name: 'the proxy', host: proxy.host, port: labPort }], shut: [port, service] },
+  ]
+}
+
+/** Connections to apps: from a lab whose user is in the group of one, and from others. */
+function toApps({ one, asked, stranger, proxy, app, foreignApp }: Scene): Attempts[] {
+  const port: Target = { name: 'the app', host: app.host, port: labPort }
+  const another: Target = { name: 'another port of it', host: app.host, port: otherPort }
+  const foreign: Target = { name: 'the app of others', host: foreignApp.host, port: labPort }
+  return [
+    { from: asked, open: [port], shut: [another, foreign] },
+    // Of the same groups, of an installation whose labs reach no apps.
+    { from: one, open: [], shut: [port, foreign] },
+    {
+      from: stranger,
+      open: [{ name: 'the proxy', host: proxy.host, port: labPort }],
+      shut: [port, foreign],
+    },
   ]
 }
 
@@ -196,11 +255,14 @@ test('a lab’s policy allows its connections and refuses all others; without it
   const enforcer = await enforcePolicies({ stateDir: clusterFolder(stateDir), kubeconfig, signal: context.signal })
   context.onTestFinished(() => enforcer.stop())
   const scene = await setTheScene(context)
-  const attempts = [...inward(scene), ...(await outward(context, scene))]
+  const attempts = [...inward(scene), ...toApps(scene), ...(await outward(context, scene))]
   expect(await reached(attempts)).toEqual(attempts.map(({ open }) => namesOf(open)))
   // The control: only the policies refused connections.
   for (const { namespace, pod } of [scene.one, scene.other, scene.asked]) {
     await scene.fleet.world.kube.delete('NetworkPolicy', pod, namespace)
+  }
+  for (const { namespace, policy } of [scene.app, scene.foreignApp]) {
+    await scene.fleet.world.kube.delete('NetworkPolicy', policy, namespace)
   }
   for (const name of ['skylab', 'skylab-nobody']) {
     await scene.fleet.world.kube.delete('NetworkPolicy', name, scene.controller.namespace)

@@ -61,7 +61,7 @@ export function makeAppReplica(settings: Settings, createTracing?: CreateTracing
   const tenants = joinTenants()
   const isTenant = (name: string) => mayBeGroup(name, config.apps.groups) && tenants.isServed(name)
   const world = appWorld(watches.sights, {
-    settings: { apps: config.apps, ownNamespace: settings.namespace },
+    settings: { apps: config.apps, ownNamespace: settings.namespace, installation: config.installation },
     ...{ unguarded, longUnguarded: () => words(policies.lastingRefusal), isTenant },
   })
   const { routes, members } = joinTables({ basics, kube, access, world, tenants })

@@ -36,7 +36,11 @@ export function secretOf(app: KubeObject, id: string, suffix = '0123456789abcdef
 /** What an app of these settings makes. */
 export function rendered(app: KubeObject, name = app.metadata.name): PolicyWorld['objects'] {
   const [namespace, group] = [app.metadata.namespace!, String((app.spec as { groupName: string }).groupName)]
-  const settings = { apps: apps.parse({ groups: { [group]: { namespace } } }), ownNamespace: 'skylab' }
+  const settings = {
+    apps: apps.parse({ groups: { [group]: { namespace } } }),
+    ownNamespace: 'skylab',
+    installation: 'skylab',
+  }
   const named = { ...app, metadata: { ...app.metadata, name } }
   const fact = factOf(named, [['spec'], ['metadata', 'generation'], ['metadata', 'creationTimestamp']])
   const groups = [{ name: group, volumes: [], isAlone: true }]

@@ -59,8 +59,16 @@ export const appRows: readonly SeedRow[] = [
   {
     id: 'A-10',
     what: 'Pods of the group reach `app-<id>:<port>` in the cluster, and others do not',
-    tests: [wholeSeed, [unit('render'), 'lets no gateway in when the app has no web interface']],
-    departs: "in the app's namespace; labs come later",
+    tests: [
+      wholeSeed,
+      [unit('render'), 'lets no gateway in when the app has no web interface'],
+      [unit('render'), 'lets in labs of the installation whose users are in the group, only with apps.labs'],
+      [
+        'test/integration/network-policy.node.test.ts',
+        'a lab’s policy allows its connections and refuses all others; without it all connections work',
+      ],
+    ],
+    departs: 'labs too, where the operator opens the way; there is no login on it',
   },
   {
     id: 'A-11',
