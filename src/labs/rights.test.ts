@@ -60,6 +60,11 @@ describe('labRights', () => {
     expect(rightsOf(lab)).toEqual([...plain, ...more])
   })
 
+  it('contain all labels of groups where labs reach the apps of their groups', () => {
+    const { network } = configSchema.parse({ network: { appsOfGroups: true } })
+    expect(rightsInWords(labRights({ ...configOf({}), network }))).toEqual([...plain, 'use labels group.skylab/*'])
+  })
+
   it('leave out a volume that nothing mounts', () => {
     expect(rightsOf({ volumes: [{ name: 'v', hostPath: { path: '/' } }] })).toEqual(plain)
   })

@@ -38,7 +38,10 @@ export interface RightsRule {
   readonly resourceNames?: readonly string[]
 }
 
-export type RightsConfig = Pick<Config, 'installation' | 'lab' | 'idle'>
+export type RightsConfig = Pick<Config, 'installation' | 'lab' | 'idle' | 'network'>
+
+/** Any label `group.skylab/…` (`groupKey`). The policy knows this name. */
+const anyGroup = 'group.skylab/*'
 
 /** Name of the objects that grant all of this. */
 export const installationRole = (installation: string) => `skylab-installation-${installation}`
@@ -77,7 +80,7 @@ export const goesByCpu = ({ enabled, rules }: RightsConfig['idle']): boolean =>
 /**
  * The rights of labs, as the policy `skylab-labs` reads them. An empty list grants nothing, so its rule is left out.
  */
-export function labRights({ installation, lab }: Omit<RightsConfig, 'idle'>): RightsRule[] {
+export function labRights({ installation, lab, network }: Omit<RightsConfig, 'idle'>): RightsRule[] {
   const volumes = mountedVolumes(lab, lab.provisioning)
   const { provisioning } = lab
   const claims = volumes.flatMap(({ persistentVolumeClaim: claim }) => (claim ? [claim] : []))
@@ -103,6 +106,7 @@ export function labRights({ installation, lab }: Omit<RightsConfig, 'idle'>): Ri
       claims.flatMap(({ volumeName }) => volumeName ?? []),
     ),
     ...rule('tolerations', keys),
+    ...rule('labels', network.appsOfGroups ? [anyGroup] : []),
     ...rule(
       'annotations',
       Object.entries(lab.annotations).map(([key, value]) => `${key}=${value}`),

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { KubeObject } from '../../src/base/domain.ts'
-import { annotations, labels, stamps } from '../../src/kube/labels.ts'
+import { annotations, groupKey, labels, stamps } from '../../src/kube/labels.ts'
 import { grantInstallation, ownNamespace, rbacPath, revokeInstallation } from '../kit/cluster/installation.ts'
 import { AdminKube, type KubeAnswer } from '../kit/cluster/kube.ts'
 import { eventually } from '../kit/cluster/world.ts'
@@ -314,6 +314,12 @@ describe('the thief is refused a pod', () => {
 
   test.each<[string, Refuser, string, () => object, string?]>([
     ['that passes for the Hub', 'skylab-labs', 'label', () => podOf({}, { labels: { ...marks, app: 'jupyterhub' } })],
+    [
+      'of a group whose apps labs do not reach',
+      'skylab-labs',
+      'label',
+      () => podOf({}, { labels: { ...marks, [groupKey('observers')]: '' } }),
+    ],
     [
       'that passes for another component',
       'skylab-labs',
