@@ -6,8 +6,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const patient = { testTimeout: 150_000, hookTimeout: 180_000, env: { SKYLAB_TEST: '1' } }
 /** They wait more than they compute: on two processors three files at once took 55 s instead of 135 s. */
 const workers = Math.max(3, availableParallelism())
-/** Fewer while the tests on a real node run beside them: with five files at once, deletions and clicks came too late. */
-const integrationWorkers = process.env.SKYLAB_BESIDE_NODE ? workers - 1 : workers
+/** Fewer beside the tests on a real node: with five files at once, deletions and clicks came too late there. */
+const besideWorkers = workers - 1
 /** Two attacks at once still take over in time, on a busy machine too. In full size each needs the whole machine. */
 const attackWorkers = process.env.SKYLAB_FAULTS === 'all' ? 1 : 2
 /** Of the tests of one file that may run at once: they mostly wait for the cluster, which takes 5 s to remove a namespace. */
@@ -17,6 +17,8 @@ const maxConcurrency = 10
 const crowd = 'test/integration/faults/crowd.test.ts'
 /** Ten fleets at once, which mostly wait: other attacks beside them would be late. */
 const idle = 'test/integration/faults/idle.test.ts'
+/** About as long as the tests on a real node, beside which they run. */
+const beside = 'test/integration/idle/**/*.test.ts'
 /** Take-overs are timed here too, and who enforces NetworkPolicies holds up every pod's connections. */
 const aloneOnNode = ['test/integration/faults/**/*.node.test.ts', 'test/integration/network-policy.node.test.ts']
 
@@ -51,10 +53,21 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/integration/**/*.test.ts'],
-          exclude: ['test/integration/faults/**', '**/*.node.test.ts'],
-          maxWorkers: integrationWorkers,
+          exclude: ['test/integration/faults/**', '**/*.node.test.ts', beside],
+          maxWorkers: workers,
           maxConcurrency,
           // Half a second of processor time for each file is the client of Kubernetes alone.
+          isolate: false,
+          ...patient,
+        },
+      },
+      {
+        // On the same cluster, before them.
+        test: {
+          name: 'beside',
+          include: [beside],
+          maxWorkers: besideWorkers,
+          maxConcurrency,
           isolate: false,
           ...patient,
         },

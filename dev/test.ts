@@ -54,7 +54,7 @@ function stay(context: TestContext): Promise<number> {
     const assignments = Object.entries(env).map(([name, value]) => `${name}=${value}`)
     const project = options.realNode
       ? '--project node --project node-alone'
-      : '--project integration --project faults --project idle-faults --project crowd'
+      : '--project beside --project integration --project faults --project idle-faults --project crowd'
     process.stdout.write(`${assignments.join(' ')} npx vitest run ${project} [FILTER…]\n`)
     if (!options.realNode) progress.say('For one *.attack.ts alone, the project is: --project attack')
     progress.say('Ctrl-C stops everything.')

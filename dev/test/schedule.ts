@@ -82,8 +82,8 @@ class Suites {
   async #onBoth(kwok: ClusterRun | null, withNode: boolean, checks: Promise<void>): Promise<void> {
     const work = async (node: ClusterRun | null) => {
       await checks
-      const env: ClusterRun['env'] = node ? { SKYLAB_BESIDE_NODE: '1' } : {}
-      await together(this.#run(onKwok, kwok, ['integration'], env), this.#run(onNode, node, ['node']))
+      await together(this.#run('tests beside a real node', kwok, ['beside']), this.#run(onNode, node, ['node']))
+      await this.#run(onKwok, kwok, ['integration'])
       await this.#run('timed tests on a real node', node, ['node-alone'])
     }
     await (withNode ? this.#onCluster(onNode, false, work) : work(null))
@@ -116,13 +116,13 @@ class Suites {
   }
 
   /** Runs projects one after another. */
-  async #run(name: string, cluster: ClusterRun | null, projects: readonly Project[], more: ClusterRun['env'] = {}) {
+  async #run(name: string, cluster: ClusterRun | null, projects: readonly Project[]) {
     if (!cluster) return
     const { folder, env } = cluster
     await this.#suite(name, async () => {
       let counts = noTests
       for (const run of runsOf(projects, this.#context.options)) {
-        counts = sum(counts, await this.#vitest({ folder, env: { ...env, ...more } }, run))
+        counts = sum(counts, await this.#vitest({ folder, env }, run))
       }
       return counts
     })

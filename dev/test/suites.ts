@@ -75,7 +75,16 @@ export async function lint(signal: AbortSignal, onLine?: OnLine): Promise<Counts
 }
 
 /** Projects of vitest.config.ts. */
-export type Project = 'unit' | 'integration' | 'faults' | 'idle-faults' | 'attack' | 'crowd' | 'node' | 'node-alone'
+export type Project =
+  | 'unit'
+  | 'beside'
+  | 'integration'
+  | 'faults'
+  | 'idle-faults'
+  | 'attack'
+  | 'crowd'
+  | 'node'
+  | 'node-alone'
 
 /** Attacks on a cluster with nodes of KWOK, in this order: the last one's remains go with the cluster. */
 export const attackProjects = ['faults', 'idle-faults', 'attack', 'crowd'] as const satisfies readonly Project[]
