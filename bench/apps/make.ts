@@ -52,7 +52,7 @@ export async function makeByLoop(site: Site, count: number): Promise<Made> {
   await inLanes(count, async index => {
     const app = await post(kube, application(group, nameOf(index)))
     const fact = factOf(app, [['spec'], ['metadata', 'generation'], ['metadata', 'creationTimestamp']])
-    const groups = [{ name: group, volumes: [], isAlone: true }]
+    const groups = [{ name: group, volumes: [], quota: {}, isAlone: true }]
     const { spec } = readApp(fact, settings, { groups, isTaken: false })
     const objects = renderApp(fact, spec!, settings, false).objects
     for (const { object } of objects) await post(account, object)

@@ -78,7 +78,7 @@ export const table: Readonly<Record<string, readonly string[]>> = {
     ...['src/base', 'src/config', 'src/telemetry', 'src/tls', 'src/http', 'src/identity', 'src/labs', 'src/form'],
     ...['src/images/catalogue', 'src/ops', 'src/tenants', 'src/sudo', 'src/idle', 'src/apps', 'src/appcontrol'],
   ],
-  'src/settings': ['src/base', 'src/config', 'src/identity', 'src/labs', 'src/tls'],
+  'src/settings': ['src/base', 'src/config', 'src/identity', 'src/labs', 'src/apps/shares.ts', 'src/tls'],
   'src/cli': ['src'],
   'src/run': ['src'],
   'src/main.ts': ['src'],

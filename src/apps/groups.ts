@@ -10,6 +10,8 @@ export interface AppGroup {
   readonly volumes: GroupConfig['volumes']
   /** Whether nobody else has apps in the namespace: then its Secrets and claims are those of the group. */
   readonly isAlone: boolean
+  /** Of all its apps together. Alone in its namespace, the group has a ResourceQuota there. */
+  readonly quota: GroupConfig['quota']
   /** Its LNamespace says who is in it. Labs know only what the identity source says. */
   readonly isTenant?: true
 }
@@ -30,10 +32,10 @@ export interface AppSettings {
 export function groupsOf(namespace: string, { apps }: AppSettings, isTenant: (name: string) => boolean): AppGroup[] {
   const configured = Object.entries(apps.groups).filter(([, group]) => group.namespace === namespace)
   if (configured.length > 0) {
-    return configured.map(([name, { volume, volumes }]) => ({
-      ...{ name, volumes, isAlone: configured.length === 1 },
+    return configured.map(([name, { volume, volumes, quota }]) => ({
+      ...{ name, volumes, quota, isAlone: configured.length === 1 },
       ...(volume && { volume }),
     }))
   }
-  return isTenant(namespace) ? [{ name: namespace, volumes: [], isAlone: true, isTenant: true }] : []
+  return isTenant(namespace) ? [{ name: namespace, volumes: [], quota: {}, isAlone: true, isTenant: true }] : []
 }

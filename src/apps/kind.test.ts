@@ -10,7 +10,10 @@ import { appKind } from './kind.ts'
 import { type AppSights, type AppWatch, appWatches, projectionOf } from './watches.ts'
 import { appWorld } from './world.ts'
 
-const groups = { physics: { namespace: 'physics' }, chemistry: { namespace: 'chemistry' } }
+const groups = {
+  ...{ physics: { namespace: 'physics' }, chemistry: { namespace: 'chemistry' } },
+  ...{ red: { namespace: 'hub', quota: { pods: 1 } }, green: { namespace: 'hub' } },
+}
 const settings = { apps: apps.parse({ groups }), ownNamespace: 'skylab', installation: 'skylab' }
 const nowMs = Date.parse('2026-01-02T00:00:00Z')
 
@@ -33,6 +36,12 @@ function replica(onPut: (route: AppRoute) => void = () => {}) {
   for (const object of [...api.objects.values()]) api.put(object)
   const world = appWorld(sights, {
     ...{ settings, unguarded: () => unguarded, longUnguarded: () => unguarded, isTenant: () => false },
+    deploymentsOf: async (namespace, group) => {
+      const of = `${namespace} escaped-${group}`
+      const isOf = ({ kind, metadata }: KubeObject) =>
+        kind === 'Deployment' && `${metadata.namespace} ${metadata.labels?.['primehub.io/group']}` === of
+      return [...api.objects.values()].filter(isOf)
+    },
   })
   const note = (what: string) => async (route: AppRoute) => {
     routes.push(`${what} ${route.id} ${route.phase}`)
@@ -171,4 +180,37 @@ test('a stranger’s Service keeps an app from its Deployment, and its route fro
   })
   expect(acts('physics/blue')).toContain('conflict Service app-blue')
   expect(routes).toEqual(['put blue Error'])
+})
+
+/** The lock that an app needs, and why it gets nothing under it. */
+async function lockOf(key: string): Promise<readonly [name: string, reason: string | undefined] | undefined> {
+  const kind = replica()
+  const verdict = kind.desired(key, kind.world(), nowMs)
+  if (verdict.do === 'leave' || !verdict.lock) return undefined
+  return [verdict.lock.name, await verdict.lock.check(new AbortController().signal)]
+}
+
+test('an app takes of what its group has under a lock where groups share a namespace, and no other one does', async () => {
+  declare('physics')
+  declare('hub', { groupName: 'red' })
+  expect(await lockOf('physics/blue')).toBeUndefined()
+  expect(await lockOf('hub/blue')).toEqual(['group:red', undefined])
+  carryOut('hub/blue')
+  expect(await lockOf('hub/blue')).toBeUndefined()
+  const second = application('hub', 'second', { groupName: 'red' })
+  api.put({ ...second, metadata: { ...second.metadata, uid: 'second', generation: 1, creationTimestamp: created } })
+  const words = 'exceeded quota of the group red, requested: pods=1, used: pods=1, limited: pods=1'
+  expect(await lockOf('hub/second')).toEqual(['group:red', words])
+  declare('hub', { groupName: 'red', stop: true }, { generation: 2 })
+  const stopped = [...api.objects.values()].find(
+    ({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'app-blue',
+  )
+  api.put({ ...stopped!, spec: { ...(stopped!.spec as object), replicas: 0 } } as KubeObject)
+  expect(await lockOf('hub/second')).toEqual(['group:red', undefined])
+  expect(await lockOf('hub/blue')).toBeUndefined()
+})
+
+test('an app of a group without a quota needs no lock', async () => {
+  declare('hub', { groupName: 'green' })
+  expect(await lockOf('hub/blue')).toBeUndefined()
 })

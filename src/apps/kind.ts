@@ -1,13 +1,15 @@
 /** The kind *app*: a PhApplication, with its Deployment, Service and NetworkPolicies, and its route. Pure. */
 import type { AppRoute } from '../base/app-route.ts'
+import type { KubeObject } from '../base/domain.ts'
 import { keyOf, placeOf } from '../kube/cache.ts'
 import type { Change } from '../kube/picture.ts'
 import { isParent } from '../reconcile/facts.ts'
 import { canonical } from '../reconcile/merge.ts'
-import type { Effect, Fact, Hold, Kind, Poke, Source, Verdict } from '../reconcile/types.ts'
-import { planOf } from './plan.ts'
+import type { Effect, Fact, Hold, Kind, Lock, Poke, Source, Verdict } from '../reconcile/types.ts'
+import { type AppPlan, planOf } from './plan.ts'
 import { nobodysFromMs, reportApp } from './report.ts'
-import { annotationsOf, generationOf, isStopped } from './spec.ts'
+import { excessOf, isCovered } from './shares.ts'
+import { type AppSpec, annotationsOf, generationOf, isStopped } from './spec.ts'
 import { appState, isOrphaning, routeOf, standingOf } from './state.ts'
 import { type AppWatch, appOfPod, appWatches, type PodFact, type ShownFact } from './watches.ts'
 import { appAnnotations, appParent } from './words.ts'
@@ -61,7 +63,30 @@ function desiredApp(key: string, world: AppWorld, nowMs: number, routes: RouteWr
   if (!checked.spec) return isStopped(app) ? { ...nothing, standing } : nothing
   // Without the policy nothing is made. A stop makes nothing.
   if (world.unguarded() !== undefined && !checked.spec.stop) return nothing
-  return { ...base, ...planOf(app, checked, world.settings, standing) }
+  const plan = planOf(app, checked, world.settings, standing)
+  const lock = lockOf(app, checked.spec, plan, world)
+  return { ...base, ...plan, ...(lock && { lock }) }
+}
+
+/** Where groups share a namespace, one app at a time takes of what its group has. */
+function lockOf(
+  app: Fact,
+  { group, namespace }: AppSpec,
+  { objects, standing }: AppPlan,
+  world: AppWorld,
+): Lock | undefined {
+  const wanted = objects.find(({ object }) => object.kind === 'Deployment')?.object as KubeObject | undefined
+  if (group.isAlone || Object.keys(group.quota).length === 0 || !wanted || isStopped(app)) return undefined
+  const own = standing.find(({ ref }) => ref.kind === 'Deployment')
+  if (own && isCovered(group.quota, own.owned, wanted)) return undefined
+  return {
+    name: `group:${group.name}`,
+    check: async signal => {
+      const all = await world.deploymentsOf(namespace, group.name, signal)
+      const others = all.filter(({ metadata }) => metadata.name !== wanted.metadata.name)
+      return excessOf(group.name, group.quota, others, wanted)
+    },
+  }
 }
 
 const writing = (route: AppRoute, routes: RouteWriter): Effect => ({

@@ -168,9 +168,9 @@ describe('deploymentView', () => {
       { type: 'ReplicaFailure', status, reason: 'FailedCreate', message },
     ]
     const over = deploymentView({ conditions: conditions('True', quota.message) })
-    expect([over.failure, isOverQuota(over)]).toEqual([quota, true])
+    expect([over.failure, isOverQuota(over.failure?.message)]).toEqual([quota, true])
     expect(deploymentView({ conditions: conditions('False', quota.message) }).failure).toBeUndefined()
-    expect(isOverQuota(deploymentView({ conditions: conditions('True', 'violates PodSecurity') }))).toBe(false)
+    expect(isOverQuota('violates PodSecurity')).toBe(false)
   })
 })
 

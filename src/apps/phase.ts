@@ -99,6 +99,5 @@ function wrongOf(facts: PhaseFacts): Wrong | undefined {
   return trouble && { message: `${trouble.reason}: ${trouble.message}`, fromMs: trouble.fromMs }
 }
 
-/** Whether a quota refuses a pod of the app. */
-export const isOverQuota = (deployment: DeploymentView | undefined): boolean =>
-  /exceeded quota/i.test(deployment?.failure?.message ?? '')
+/** Whether these words say that a quota refuses the app. */
+export const isOverQuota = (words: string | undefined): boolean => /exceeded quota/i.test(words ?? '')

@@ -65,3 +65,9 @@ test('the quota of another installation is left alone where its namespace is non
 test('no quota is lifted while the policy is missing', async () => {
   expect(actsIn(await made('skylab'), {}, 'skylab', 'no policy')).toEqual([])
 })
+
+test('a namespace of several groups has no quota, since it would bound all of them together', async () => {
+  const shared = { ...physics, chemistry: { namespace: 'physics', quota: { pods: 9 } } }
+  expect(actsIn(cluster(), shared)).toEqual([])
+  expect(actsIn(await made('skylab'), shared)).toMatchObject([{ act: 'remove', why: 'unwanted' }])
+})

@@ -81,12 +81,11 @@ function desiredQuota(name: string, { sights, installation, groups, unguarded }:
   }
 }
 
-/** Of a namespace of several groups, each bounds it. */
+/** A namespace of several groups has none: it would bound all of them together (`shares.ts`). */
 function quotaOf(namespace: string, groups: AppsConfig['groups']): Readonly<Record<string, string>> {
-  const quotas = Object.values(groups).filter(group => group.namespace === namespace)
-  return Object.fromEntries(
-    quotas.flatMap(({ quota }) => Object.entries(quota).map(([name, value]) => [name, String(value)])),
-  )
+  const [first, ...others] = Object.values(groups).filter(group => group.namespace === namespace)
+  if (!first || others.length > 0) return {}
+  return Object.fromEntries(Object.entries(first.quota).map(([name, value]) => [name, String(value)]))
 }
 
 function wanted({ ref, uid }: Fact, hard: Readonly<Record<string, string>>, installation: string): Wanted {

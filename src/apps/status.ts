@@ -43,7 +43,7 @@ export function appStatus(facts: StatusFacts, nowMs: number): StatusPatch {
     Available: availableState(facts),
     Pruned: prunedState(facts.pruned),
     Conflict: conflictState(facts),
-    QuotaExceeded: quotaState(facts.deployment),
+    QuotaExceeded: quotaState(facts),
     RoutesPending: routesState(facts.result),
   }
   return {
@@ -90,9 +90,10 @@ function conflictState({ checked: { refusal }, result }: StatusFacts): State {
   return words === undefined ? state(false, 'Nothing') : state(true, 'Conflict', words)
 }
 
-function quotaState(deployment: DeploymentView | undefined): State {
-  if (!isOverQuota(deployment)) return state(false, 'Nothing')
-  return state(true, 'ExceededQuota', deployment?.failure?.message)
+/** Of a ResourceQuota the Deployment tells, of a share in a namespace the turn. */
+function quotaState({ deployment, result: { failure } }: StatusFacts): State {
+  const words = [failure, deployment?.failure?.message].find(isOverQuota)
+  return words === undefined ? state(false, 'Nothing') : state(true, 'ExceededQuota', words)
 }
 
 function routesState({ due }: Result): State {

@@ -5,6 +5,7 @@ import { stampKeys } from '../kube/labels.ts'
 import { factOf } from '../reconcile/facts.ts'
 import type { Sight } from '../reconcile/sight.ts'
 import type { Fact, Path } from '../reconcile/types.ts'
+import { groupLabel } from './names.ts'
 import { type AppPod, projectAppPod } from './pods.ts'
 import { appAnnotations, appLabels, appLabelValue, appParent } from './words.ts'
 
@@ -26,6 +27,9 @@ export interface PodFact extends Fact {
 }
 
 const selector = `${appLabels.app}=${appLabelValue}`
+/** Selects what the apps of a group have. */
+export const groupSelector = (group: string): string => `${selector},${appLabels.group}=${groupLabel(group)}`
+
 const labels: readonly Path[] = Object.values(appLabels).map(label => ['metadata', 'labels', label])
 const content: readonly Path[] = [['spec'], ...labels]
 

@@ -1,4 +1,5 @@
 /** The world of the kind *app*: the watches, and what is handed in. Pure. */
+import type { KubeObject } from '../base/domain.ts'
 import { keyOf } from '../kube/cache.ts'
 import type { Fact } from '../reconcile/types.ts'
 import { type AppGroup, type AppSettings, groupsOf } from './groups.ts'
@@ -15,6 +16,8 @@ export interface AppWorld {
   readonly longUnguarded: () => string | undefined
   /** Whether there is a tenant of this name, whose namespace has the same name. */
   readonly isTenant: (name: string) => boolean
+  /** The Deployments of a group's apps, as the API server has them now. @throws {KubeError} when it does not say */
+  readonly deploymentsOf: (namespace: string, group: string, signal: AbortSignal) => Promise<readonly KubeObject[]>
   /** The apps of this id, in all namespaces. */
   readonly named: (id: string) => readonly Fact[]
   readonly inNamespace: (namespace: string) => readonly Fact[]
@@ -23,7 +26,7 @@ export interface AppWorld {
 }
 
 /** What is handed in. */
-export type AppOutside = Pick<AppWorld, 'settings' | 'unguarded' | 'longUnguarded' | 'isTenant'>
+export type AppOutside = Pick<AppWorld, 'settings' | 'unguarded' | 'longUnguarded' | 'isTenant' | 'deploymentsOf'>
 
 export function appWorld(sights: AppSights, outside: AppOutside): AppWorld {
   const pods = sights.pods.index(fact => [keyOf(fact.ref.namespace, appOfPod(fact))])

@@ -13,7 +13,9 @@ const claim = {
 }
 
 const group = z.strictObject({
-  namespace: objectName.describe('the namespace of its apps, which no other group has'),
+  namespace: objectName.describe(
+    'the namespace of its apps; without other groups there, apps can use its Secrets and claims',
+  ),
   volume: z
     .strictObject({
       ...claim,
@@ -40,7 +42,9 @@ const group = z.strictObject({
   quota: z
     .record(z.string().regex(/^[A-Za-z0-9][-A-Za-z0-9_./]{0,252}$/), z.union([z.string(), z.number()]))
     .default({})
-    .describe('a ResourceQuota of its namespace, such as `requests.nvidia.com/gpu`; without an entry there is none'),
+    .describe(
+      'what its apps may take together, such as `requests.nvidia.com/gpu`: a ResourceQuota of its namespace, or counted by Skylab where other groups have that too; without an entry nothing is bounded',
+    ),
 })
 
 const instanceType = z.strictObject({
@@ -61,7 +65,7 @@ export const apps = z.strictObject({
   groups: z
     .record(z.string().min(1).max(253), group)
     .default({})
-    .describe('groups by name, each with a namespace of its own; an LNamespace is a group of its name'),
+    .describe('groups by name, each with a namespace; an LNamespace is a group of its name'),
   instanceTypes: z
     .record(z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/), instanceType)
     .prefault({ small: { limits: { cpu: 1, memory: '2Gi' }, requests: { cpu: 0.1, memory: '512Mi' } } })

@@ -28,7 +28,10 @@ describe('crossProblems of a process for apps', () => {
       { instanceTypes: { small: { limits: { cpu: 1, memory: '1Gi' }, requests: { cpu: 2, memory: '1Gi' } } } },
       'apps.instanceTypes.small.requests.cpu: is more than its limit, so every pod would be refused',
     ],
-    [{ groups: { a: physics, b: physics } }, 'apps.groups.b.namespace: is that of the group a too'],
+    [
+      { groups: { a: physics, b: { ...physics, quota: { pods: 1, persistentvolumeclaims: 1 } } } },
+      'apps.groups.b.quota.persistentvolumeclaims: is not counted in a namespace that several groups share',
+    ],
   ])('has a problem when nothing could be made: %j', (apps, problem) => {
     expect(crossProblems(withApps(apps))).toEqual([problem])
   })
@@ -76,5 +79,12 @@ describe('configWarnings of a process for apps', () => {
     [{ tenants: {} }, /^tenants\.rest\.usernameTemplate: is missing/],
   ])('warns of %j', (more, words) => {
     expect(configWarnings(parsed(more))).toEqual([expect.stringMatching(words)])
+  })
+
+  it('warns of groups that share a namespace', () => {
+    const warnings = configWarnings(parsed({ apps: { ...calm.apps, groups: { physics, b: physics } } }))
+    expect(warnings).toContainEqual(
+      expect.stringMatching(/^apps\.groups\.b\.namespace: is that of the group physics too: whoever may write/),
+    )
   })
 })

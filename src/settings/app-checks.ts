@@ -1,4 +1,5 @@
 /** Checks of the block `apps`, for a process that serves apps: what no API server would accept, or what lets much happen. */
+import { isShareable } from '../apps/shares.ts'
 import { parseQuantity } from '../base/quantity.ts'
 import type { AppsConfig } from '../config/apps.ts'
 import type { Config } from '../config/schema.ts'
@@ -22,7 +23,7 @@ export function appProblems({ apps, kubernetes }: Config): string[] {
       : [`apps.defaultInstanceType: apps.instanceTypes has no ${apps.defaultInstanceType}`]),
     ...Object.entries(apps.instanceTypes).flatMap(typeProblems),
     ...groups.flatMap(([name, group]) => groupProblems(`apps.groups.${name}`, group, kubernetes.namespace)),
-    ...sharedNamespaces(groups),
+    ...uncountedShares(groups),
   ]
 }
 
@@ -89,11 +90,30 @@ function quotaFaults(key: string, quota: Group['quota']): string[] {
   return quotaProblems(key, Object.fromEntries(Object.entries(quota).map(([name, value]) => [name, String(value)])))
 }
 
-/** Two groups in one namespace would see each other's Secrets and volumes. */
-function sharedNamespaces(groups: readonly (readonly [string, Group])[]): string[] {
+type Groups = readonly (readonly [string, Group])[]
+
+const sharesNamespace = (groups: Groups, [name, { namespace }]: Groups[number]): boolean =>
+  groups.some(([other, each]) => other !== name && each.namespace === namespace)
+
+/** In a namespace of several groups no ResourceQuota counts. */
+function uncountedShares(groups: Groups): string[] {
+  const shared = groups.filter(each => sharesNamespace(groups, each))
+  return shared.flatMap(([name, { quota }]) =>
+    Object.keys(quota)
+      .filter(each => !isShareable(each))
+      .map(each => `apps.groups.${name}.quota.${each}: is not counted in a namespace that several groups share`),
+  )
+}
+
+/** Their apps cannot use Secrets and claims, but people with rights in the namespace can. */
+function sharedNamespaces(groups: Groups): string[] {
   return groups.flatMap(([name, { namespace }], index) => {
     const other = groups.slice(0, index).find(([, each]) => each.namespace === namespace)
-    return other ? [`apps.groups.${name}.namespace: is that of the group ${other[0]} too`] : []
+    return other
+      ? [
+          `apps.groups.${name}.namespace: is that of the group ${other[0]} too: whoever may write PhApplications there chooses the group, and its quota and volumes`,
+        ]
+      : []
   })
 }
 
@@ -110,6 +130,7 @@ export function appWarnings({ apps, kubernetes, tenants }: Config): string[] {
     ...(apps.publicUrl?.startsWith('http:')
       ? ['apps.publicUrl: is http://, so everything can be read on its way']
       : []),
+    ...sharedNamespaces(Object.entries(apps.groups)),
     ...(names.length > 1
       ? [
           'apps.groups: are several, whose apps share one origin: a script of one app can open another as its visitor (docs/apps-operators.md)',

@@ -2,10 +2,12 @@
 import { appKind } from '../../apps/kind.ts'
 import { hasNamespace, mayBeGroup, memberKind, membersOf, tenantWatch } from '../../apps/members.ts'
 import { type QuotaWorld, quotaKind } from '../../apps/quotas.ts'
+import { appWatches, groupSelector } from '../../apps/watches.ts'
 import { type AppWorld, appWorld } from '../../apps/world.ts'
 import { Starts } from '../../appwork/starts.ts'
 import { StopStamps } from '../../appwork/stop-stamps.ts'
 import { TenantFollower } from '../../appwork/tenants.ts'
+import type { KubeObject } from '../../base/domain.ts'
 import { failpoint } from '../../base/failpoint.ts'
 import { keyOf } from '../../kube/cache.ts'
 import { AdmissionWatch } from '../../kube/policies/watch.ts'
@@ -39,6 +41,8 @@ export interface AppReplica {
   readonly stages: readonly Stage[]
 }
 
+const whole = (object: KubeObject) => object
+
 /** @param createTracing only if traces are sent */
 export function makeAppReplica(settings: Settings, createTracing?: CreateTracing): AppReplica {
   const basics = makeBasics(settings, createTracing)
@@ -63,6 +67,10 @@ export function makeAppReplica(settings: Settings, createTracing?: CreateTracing
   const world = appWorld(watches.sights, {
     settings: { apps: config.apps, ownNamespace: settings.namespace, installation: config.installation },
     ...{ unguarded, longUnguarded: () => words(policies.lastingRefusal), isTenant },
+    deploymentsOf: (namespace, group, signal) => {
+      const { apiVersion, kind } = appWatches.deployments
+      return kube.list(apiVersion, kind, whole, { namespace, labelSelector: groupSelector(group), signal })
+    },
   })
   const { routes, members } = joinTables({ basics, kube, access, world, tenants })
   const reconcilerOf = reconcilerMaker(basics, kube, access)

@@ -43,7 +43,7 @@ export function rendered(app: KubeObject, name = app.metadata.name): PolicyWorld
   }
   const named = { ...app, metadata: { ...app.metadata, name } }
   const fact = factOf(named, [['spec'], ['metadata', 'generation'], ['metadata', 'creationTimestamp']])
-  const groups = [{ name: group, volumes: [], isAlone: true }]
+  const groups = [{ name: group, volumes: [], quota: {}, isAlone: true }]
   const { spec } = readApp(fact, settings, { groups, isTaken: false })
   const objects = renderApp(fact, spec!, settings, true).objects.map(({ object }) => object)
   const ofKind = (kind: string) => objects.find(each => each.kind === kind)!

@@ -38,8 +38,14 @@ export const appRows: readonly SeedRow[] = [
   {
     id: 'A-04',
     what: "The group's quota of processors, memory and GPUs holds; who is beyond it reads so",
-    tests: [[life, 'an app beyond the quota of its group says so, and runs when there is room']],
-    departs: 'in a namespace of one group; a namespace of several comes later',
+    tests: [
+      [life, 'an app beyond the quota of its group says so, and runs when there is room'],
+      [
+        'test/integration/apps/shares.test.ts',
+        'of apps that are made at once, a group gets those for which it has room, and another group is not affected',
+      ],
+      [unit('shares'), 'counts GPUs, also where only a limit names them'],
+    ],
   },
   {
     id: 'A-05',

@@ -39,6 +39,8 @@ export interface AppFleetOptions {
   readonly replicas?: number
   /** Names of groups, each with a namespace of its own: the name of the fleet and this. Default: `a`. */
   readonly groups?: readonly string[]
+  /** Whether the groups share the namespace of the first one. */
+  readonly isShared?: boolean
   /** More of the block `apps`. */
   readonly apps?: ConfigInput['apps']
   /** More of each group, by the name that it has here. */
@@ -77,12 +79,13 @@ export class AppFleet {
   /** Without the guards that the run takes away, in the program and in the policy. */
   static async start(options: AppFleetOptions = {}): Promise<AppFleet> {
     const { replicas = 2, groups = ['a'], apps, group, more, people, bed = testBed(), untilReady = true } = options
+    const home = (each: string) => fleet.of(options.isShared ? groups[0]! : each)
     const fleet = new AppFleet(bed)
     fleet.#redis = await startTestRedis({ stateDir: fleet.stateDir, keyPrefix: fleet.name })
     fleet.#connection = await openAsGateway(fleet.#redis.programUrl, fleet.name, { withoutEval: false })
     await fleet.namespace(fleet.name)
     await fleet.#protect()
-    for (const each of groups) await fleet.namespace(fleet.of(each))
+    for (const name of new Set(groups.map(home))) await fleet.namespace(name)
     const config: ConfigInput = {
       ...{ run: ['apps'], installation: fleet.name, logLevel: 'debug', api: { host: '127.0.0.1' } },
       redis: { url: fleet.#redis.programUrl, keyPrefix: fleet.name },
@@ -92,9 +95,7 @@ export class AppFleet {
       ...more,
       apps: {
         ...(people && { rest: {} }),
-        groups: Object.fromEntries(
-          groups.map(each => [fleet.of(each), { namespace: fleet.of(each), ...group?.[each] }]),
-        ),
+        groups: Object.fromEntries(groups.map(each => [fleet.of(each), { namespace: home(each), ...group?.[each] }])),
         ...{ instanceTypes: { small: kwokType }, publicUrl: 'https://platform.example.org' },
         ...{ policyIntervalSeconds: 1, ...apps },
       },
