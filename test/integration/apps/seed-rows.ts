@@ -244,6 +244,10 @@ export const appRows: readonly SeedRow[] = [
     id: 'A-43',
     what: 'No cookie and no token of the platform reaches an app; its cookies stay below its path; forwarded headers are ours',
     tests: [
+      [
+        'test/integration/gateway/hostile.test.ts',
+        'a hostile app takes no cookie of the platform, plants none at its neighbour, and watches nothing of it',
+      ],
       [policy('to-app'), 'lets no forged header through, whatever stands beside it'],
       [policy('to-app'), 'drops our cookies from each Cookie header'],
       [policy('from-app'), 'confines each cookie to the app'],

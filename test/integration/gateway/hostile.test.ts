@@ -1,0 +1,121 @@
+/** A hostile app and its neighbour in a real browser (G3): what one origin keeps apart, and what no header can. */
+import { createHash, X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
+import type { Browser, BrowserContext } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { launchBrowser } from '../../../dev/setup/browser.ts'
+import { GatewaySite, host, origin } from '../../kit/gateway/site.ts'
+import { TestAuthority } from '../../kit/tls/authority.ts'
+
+let site: GatewaySite
+let browser: Browser
+let context: BrowserContext
+const closing: (Server | TlsServer)[] = []
+/** Heads that reached the neighbour, or the hostile app. */
+const seen: { readonly app: string; readonly incoming: IncomingMessage }[] = []
+
+const hostileHeaders: readonly (readonly [string, string])[] = [
+  ['Set-Cookie', 'phapplication-session-id=planted; Path=/console/apps/good'],
+  ['Set-Cookie', '__Host-skylab-login=planted; Secure; Path=/'],
+  ['Set-Cookie', `wide=1; Path=/; Domain=${host}`],
+  ['Set-Cookie', 'near=1; Path=/console/apps/good'],
+  ['Service-Worker-Allowed', '/'],
+  ['X-Accel-Redirect', '/secrets'],
+  ['Clear-Site-Data', '"cookies", "storage"'],
+  ['Strict-Transport-Security', 'max-age=31536000; includeSubDomains'],
+]
+
+/** The page of the hostile app sets the rest from its script. */
+const hostilePage = `<!doctype html><title>evil</title><script>
+document.cookie = '__Host-skylab-login=scripted; Secure; Path=/'
+document.cookie = 'phapplication-session-id=scripted; Path=/console/apps/good'
+</script>`
+
+async function serve(app: string, answer: (outgoing: ServerResponse, incoming: IncomingMessage) => void) {
+  const server = createServer((incoming, outgoing) => {
+    seen.push({ app, incoming })
+    answer(outgoing, incoming)
+  })
+  closing.push(server)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  await site.route(app, { address: { ip: '127.0.0.1', port: (server.address() as AddressInfo).port } })
+}
+
+function keyHash(certificate: string): string {
+  const { publicKey } = new X509Certificate(certificate)
+  return createHash('sha256')
+    .update(publicKey.export({ type: 'spki', format: 'der' }))
+    .digest('base64')
+}
+
+beforeAll(async () => {
+  site = await GatewaySite.start()
+  await serve('good', outgoing => outgoing.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>good'))
+  await serve('evil', (outgoing, { url }) => {
+    const type = url?.endsWith('.js') ? 'text/javascript' : 'text/html'
+    const list = [...hostileHeaders, ['Content-Type', type] as const].flat()
+    outgoing.writeHead(200, list).end(url?.endsWith('.js') ? 'self.onfetch = () => {}' : hostilePage)
+  })
+  const issued = new TestAuthority(site.stateDir).issue('browser', { alternatives: [`DNS:${host}`] })
+  const tls = createTlsServer(issued, socket => {
+    const gateway = connect(site.gateways[0]!.port, '127.0.0.1')
+    for (const each of [socket, gateway]) each.on('error', () => {})
+    socket.pipe(gateway).pipe(socket)
+  })
+  closing.push(tls)
+  await once(tls.listen(0, '127.0.0.1'), 'listening')
+  const port = (tls.address() as AddressInfo).port
+  // Where errors of certificates are only ignored, no page may have a service worker at all.
+  const trust = `--ignore-certificate-errors-spki-list=${keyHash(issued.cert)}`
+  browser = await launchBrowser(`--host-resolver-rules=MAP ${host}:443 127.0.0.1:${port}`, trust)
+  context = await browser.newContext()
+})
+afterAll(async () => {
+  await browser?.close()
+  for (const server of closing) server.close()
+  await site?.stop()
+})
+
+test('a hostile app takes no cookie of the platform, plants none at its neighbour, and watches nothing of it', async () => {
+  const page = await context.newPage()
+  await page.goto(`${origin}/console/apps/good/`)
+  await page.fill('input[name=token]', 'ada-token')
+  await Promise.all([page.waitForURL('**/console/apps/good/'), page.click('button')])
+  const before = await context.cookies(`${origin}/console/apps/good/`)
+  const named = (name: string, all = before) => all.filter(cookie => cookie.name === name)
+  const [login] = named('__Host-skylab-login')
+  const [session] = named('phapplication-session-id')
+  expect([login, session]).toMatchObject([
+    { httpOnly: true, secure: true, path: '/' },
+    { httpOnly: true, secure: true, path: '/console/apps/good' },
+  ])
+
+  await page.goto(`${origin}/console/apps/evil/`)
+  expect(await page.evaluate('document.cookie')).not.toMatch(/phapplication|skylab-login/)
+  const register = (scope: string) =>
+    page.evaluate(
+      `navigator.serviceWorker.register('/console/apps/evil/worker.js', { scope: '${scope}' }).then(() => 'registered', e => e.name)`,
+    )
+  expect(await register('/console/apps/good/')).toBe('SecurityError')
+  expect(await register('/')).toBe('SecurityError')
+  expect(await register('/console/apps/evil/')).toBe('registered')
+
+  const cookies = await context.cookies(`${origin}/console/apps/good/`)
+  expect(named('__Host-skylab-login', cookies)).toEqual([login])
+  expect(named('phapplication-session-id', cookies)).toEqual([session])
+  expect(cookies.map(({ name }) => name).sort()).toEqual(['__Host-skylab-login', 'phapplication-session-id'])
+  const own = await context.cookies(`${origin}/console/apps/evil/`)
+  expect(own.filter(({ name }) => name === 'wide' || name === 'near')).toMatchObject([
+    { domain: host, path: '/console/apps/evil' },
+    { domain: host, path: '/console/apps/evil' },
+  ])
+
+  seen.length = 0
+  await page.goto(`${origin}/console/apps/good/`)
+  expect(await page.textContent('body')).toBe('good')
+  for (const { app, incoming } of seen) expect([app, incoming.headers.cookie]).toEqual(['good', undefined])
+  expect(seen.length).toBeGreaterThan(0)
+})
