@@ -12,6 +12,7 @@ import { writeConfig } from '../../dev/stack/config.ts'
 import { Replica } from '../../dev/stack/replicas.ts'
 import type { AppSettings } from '../../src/apps/groups.ts'
 import { appProbe, appsAccount } from '../../src/apps/probe.ts'
+import { groupMark } from '../../src/apps/words.ts'
 import { apps as schema } from '../../src/config/apps.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import { creationPath } from '../../src/kube/kinds.ts'
@@ -65,8 +66,8 @@ export async function withSite<T>(options: SiteOptions, work: (site: Site) => Pr
       bundle({ dir: join(stateDir, 'program') }),
     ])
     const [kube, redisClient] = [new AdminKube(cluster.kubeconfig), new RedisClient(redis.url)]
-    const names = [namespace, group].map(name => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }))
-    await applyObjects(cluster, [...names, ...(await appsObjects())])
+    const space = (name: string, labels = {}) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } })
+    await applyObjects(cluster, [space(namespace), space(group, groupMark), ...(await appsObjects())])
     const kubeconfig = await cluster.tokenKubeconfig(namespace, appsAccount)
     const account = new AdminKube(kubeconfig)
     closers.push(

@@ -1,6 +1,7 @@
 /** A cluster with a real node for apps: their images, names for pods, and the volume of the group. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { groupMark } from '../../src/apps/words.ts'
 import { clusterNeeds, startCluster } from '../cluster/cluster.ts'
 import type { Cluster } from '../cluster/types.ts'
 import { splitName } from '../image/layout.ts'
@@ -76,7 +77,7 @@ export async function provideGroup(cluster: Cluster, stateDir: string): Promise<
   const storage = '10Gi'
   const { claim } = groupVolume
   const objects = [
-    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: groupNamespace } },
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: groupNamespace, labels: groupMark } },
     {
       ...{ apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: claim } },
       spec: {

@@ -29,6 +29,7 @@ export const whileUsersWork: readonly string[] = ['docs/upgrade.md#roll-it-out']
 
 /** Pages with commands for a cluster that the day does not run, and why. */
 export const otherPages: Readonly<Record<string, string>> = {
+  'docs/apps-operators.md': 'the demo of apps does the same; test/integration/apps/ has the label and the policy',
   'docs/apps.md': '`npm run demo -- --apps` has these apps, with images that it makes',
   'README.md': 'an overview: docs/deploy.md has its commands',
   'docs/argo-cd.md': 'needs Argo CD',

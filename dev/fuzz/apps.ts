@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { appsAccount } from '../../src/apps/probe.ts'
-import { appParent } from '../../src/apps/words.ts'
+import { appParent, groupMark } from '../../src/apps/words.ts'
 import type { KubeObject } from '../../src/base/domain.ts'
 import { formatTokens } from '../../src/identity/tokens.ts'
 import { startBox } from '../cluster/box-cluster.ts'
@@ -72,7 +72,12 @@ export const setupAppScene: SetupScene = async (progress, signal) => {
 }
 
 async function prepare(cluster: Cluster): Promise<void> {
-  const space = (name: string) => JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+  const space = (name: string) =>
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name, ...(name === group && { labels: groupMark }) },
+    })
   await cluster.apply([namespace, group].map(space).join('\n---\n'))
   await cluster.apply(await appsManifests())
 }

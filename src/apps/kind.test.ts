@@ -4,8 +4,9 @@ import { ManualClock } from '../../test/kit/clock.ts'
 import type { AppRoute } from '../base/app-route.ts'
 import type { KubeObject } from '../base/domain.ts'
 import { apps } from '../config/apps.ts'
-import { plan } from '../reconcile/plan.ts'
+import { plan, refOfAct } from '../reconcile/plan.ts'
 import { FakeApi } from '../reconcile/testing/api.ts'
+import type { Act } from '../reconcile/types.ts'
 import { appKind } from './kind.ts'
 import { type AppSights, type AppWatch, appWatches, projectionOf } from './watches.ts'
 import { appWorld } from './world.ts'
@@ -50,17 +51,21 @@ function replica(onPut: (route: AppRoute) => void = () => {}) {
   return appKind(world, { put: note('put'), withdraw: note('withdraw'), gone: async () => {} })
 }
 
-/** What is done for an app, as `act kind name`. */
-function acts(key: string): string[] {
+function planned(key: string): Act[] {
   const kind = replica()
   const verdict = kind.desired(key, kind.world(), nowMs)
-  if (verdict.do === 'leave') return ['leave']
+  if (verdict.do === 'leave') throw new Error(`${key} is left`)
   for (const effect of verdict.effects ?? []) void effect.apply(new AbortController().signal)
-  return plan(verdict, kind).map(act => {
-    const { kind: what, name } = act.act === 'create' ? { ...act.object, ...act.object.metadata } : act.fact.ref
-    return `${act.act} ${what} ${name}`
-  })
+  return plan(verdict, kind)
 }
+
+/** What is done for an app, as `act kind name`. */
+const acts = (key: string): string[] =>
+  planned(key).map(act => {
+    const { kind, name } = refOfAct(act)
+    return `${act.act} ${kind} ${name}`
+  })
+const patches = (key: string) => planned(key).flatMap(act => (act.act === 'change' ? act.patch : []))
 
 const created = '2026-01-01T00:00:00Z'
 function declare(namespace: string, spec: object = {}, metadata: object = {}): KubeObject {
@@ -130,7 +135,22 @@ test('an app that is refused keeps what runs, until it is to stop', () => {
   declare('physics', { groupName: 'chemistry' })
   expect(acts('physics/blue')).toEqual([])
   declare('physics', { groupName: 'chemistry', stop: true })
-  expect(acts('physics/blue').sort()).toEqual(all('remove').sort())
+  expect(acts('physics/blue')).toEqual(['change Deployment app-blue'])
+  expect(patches('physics/blue')).toEqual([{ spec: { replicas: 0 } }])
+})
+
+test('an app is only ever made, changed and awaited, since the account may delete nothing', () => {
+  declare('physics')
+  carryOut('physics/blue')
+  const made = [...api.objects.values()].filter(({ kind }) => kind !== 'PhApplication')
+  declare('physics', { httpPort: undefined, svcTemplate: { spec: { ports: [{ port: 81 }] } } })
+  expect(acts('physics/blue')).toEqual(all('change').slice(0, 3))
+  declare('physics', {}, { uid: 'uid-of-the-next' })
+  expect(acts('physics/blue')).toEqual(all('await'))
+  const deployment = made.find(({ kind }) => kind === 'Deployment')!
+  declare('physics')
+  api.put({ ...deployment, spec: { ...(deployment.spec as object), selector: { matchLabels: { app: 'x' } } } })
+  expect(acts('physics/blue')).toEqual(['change Deployment app-blue'])
 })
 
 test('without the policy nothing is made or changed, but an app is stopped', () => {
@@ -160,7 +180,7 @@ test('an app in a namespace of no group takes its id from nobody', () => {
 })
 
 test.each([
-  ['removes its objects', {}, all('remove').sort()],
+  ['runs no more', {}, ['change Deployment app-blue']],
   ['leaves its objects where they are to stay', { finalizers: ['orphan'] }, []],
 ])('an app that is being deleted %s', (_, metadata, expected) => {
   declare('physics')

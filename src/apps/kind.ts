@@ -6,11 +6,11 @@ import type { Change } from '../kube/picture.ts'
 import { isParent } from '../reconcile/facts.ts'
 import { canonical } from '../reconcile/merge.ts'
 import type { Effect, Fact, Hold, Kind, Lock, Poke, Source, Verdict } from '../reconcile/types.ts'
-import { type AppPlan, planOf } from './plan.ts'
+import { type AppPlan, planOf, withoutPods } from './plan.ts'
 import { nobodysFromMs, reportApp } from './report.ts'
 import { excessOf, isCovered } from './shares.ts'
 import { type AppSpec, annotationsOf, generationOf, isStopped } from './spec.ts'
-import { appState, isOrphaning, routeOf, standingOf } from './state.ts'
+import { appState, isOrphaning, ownObject, routeOf, standingOf } from './state.ts'
 import { type AppWatch, appOfPod, appWatches, type PodFact, type ShownFact } from './watches.ts'
 import { appAnnotations, appParent } from './words.ts'
 import { type AppWorld, groupsAround } from './world.ts'
@@ -53,18 +53,19 @@ function desiredApp(key: string, world: AppWorld, nowMs: number, routes: RouteWr
   const effects = route ? [isServed ? writing(route, routes) : withdrawing(route, routes)] : []
   const { dueMs } = verdict
   const base = { do: 'hold', parent: app, effects, ...(dueMs !== undefined && { dueMs }) } as const
-  const standing = standingOf(app, world)
   const nothing: Hold = { ...base, objects: [], standing: [] }
   // Its namespace serves no group here: what stands there may be another installation's.
   if (groupsAround(app, world).length === 0) return { ...nothing, dueMs: nobodysFromMs(app) }
+  const stopped = (): Hold => ({ ...base, ...withoutPods(app, ownObject(app, world, 'deployments')) })
   // A deletion may ask that all stays. Otherwise nothing runs while a finalizer holds it up.
-  if (app.deleting) return isOrphaning(app) ? nothing : { ...nothing, standing }
+  if (app.deleting) return isOrphaning(app) ? nothing : stopped()
   // A mistake in the configuration ends no app that runs. What is to stop ends nevertheless.
-  if (!checked.spec) return isStopped(app) ? { ...nothing, standing } : nothing
+  if (!checked.spec) return isStopped(app) ? stopped() : nothing
   // Without the policy nothing is made. A stop makes nothing.
   if (world.unguarded() !== undefined && !checked.spec.stop) return nothing
-  const plan = planOf(app, checked, world.settings, standing)
-  const lock = lockOf(app, checked.spec, plan, world)
+  const { spec } = checked
+  const plan = planOf(app, { ...checked, spec }, world.settings, standingOf(app, world))
+  const lock = lockOf(app, spec, plan, world)
   return { ...base, ...plan, ...(lock && { lock }) }
 }
 

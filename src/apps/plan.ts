@@ -1,35 +1,45 @@
 /** What should stand of an app, and what of it may be touched. Pure. */
 import type { Fact, Wanted } from '../reconcile/types.ts'
 import type { AppSettings } from './groups.ts'
-import { renderApp } from './render.ts'
-import type { CheckedApp } from './spec.ts'
+import { ownerOf, renderApp } from './render.ts'
+import type { AppSpec, CheckedApp } from './spec.ts'
 
 export interface AppPlan {
   readonly objects: readonly Wanted[]
-  /** Those of the app's objects that may be changed or removed. */
+  /** Those of the app's objects that may be changed. */
   readonly standing: readonly Fact[]
-  readonly pruned: readonly string[]
 }
 
+const isDeployment = ({ kind }: { readonly kind: string }): boolean => kind === 'Deployment'
+
 /**
- * Nothing stands of an app that is refused. Only where its instance type is unknown, as after a change of the
- * configuration, its Deployment stays as it is.
+ * Where its instance type is unknown, as after a change of the configuration, its Deployment stays as it is.
  * @param standing its objects that exist, and whatever else has one of their names
  */
 export function planOf(
   app: Fact,
-  { spec, refusal }: CheckedApp,
+  { spec, refusal }: CheckedApp & { readonly spec: AppSpec },
   settings: AppSettings,
   standing: readonly Fact[],
 ): AppPlan {
-  if (!spec) return { objects: [], standing, pruned: [] }
-  const isDeployment = ({ kind }: { readonly kind: string }) => kind === 'Deployment'
   const hasPods = standing.some(({ ref }) => isDeployment(ref))
-  const { objects, pruned } = renderApp(app, spec, settings, hasPods)
-  if (!refusal) return { objects, standing, pruned }
+  const { objects } = renderApp(app, spec, settings, hasPods)
+  if (!refusal) return { objects, standing }
   return {
     objects: objects.filter(({ object }) => !isDeployment(object)),
     standing: standing.filter(({ ref }) => !isDeployment(ref)),
-    pruned,
   }
+}
+
+/**
+ * No pod of the app runs, and all else stays as it is. Nothing is removed, since the account may not: the garbage collector
+ * does it when the app is gone.
+ * @param deployment its own; undefined without one
+ */
+export function withoutPods(app: Fact, deployment: Fact | undefined): AppPlan {
+  if (!deployment) return { objects: [], standing: [] }
+  const { apiVersion, kind, name, namespace } = deployment.ref
+  const metadata = { name, ...(namespace !== undefined && { namespace }), ownerReferences: [ownerOf(app)] }
+  const object = { apiVersion, kind, metadata, spec: { replicas: 0 } }
+  return { objects: [{ object, stage: 0, compare: 'part', restricts: true }], standing: [deployment] }
 }

@@ -51,8 +51,8 @@ describe('renderApp', () => {
   })
 
   it('lets no gateway in when the app has no web interface', () => {
-    const names = render(appWith({ httpPort: undefined })).objects.map(({ object }) => object.metadata.name)
-    expect(names).not.toContain('app-mlflow-xyzab-proxy')
+    const policy = objectOf(render(appWith({ httpPort: undefined })).objects, 'NetworkPolicy', 'app-mlflow-xyzab-proxy')
+    expect(asObject(policy.spec)).toEqual({ podSelector: expect.anything(), policyTypes: ['Ingress'] })
   })
 
   it('has a folder that ends with the pod when the group has no volume, or one that it can only read', () => {

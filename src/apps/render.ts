@@ -12,7 +12,10 @@ import { others } from './pod-forms.ts'
 import type { AppSpec, ServicePort } from './spec.ts'
 import { appLabels, appLabelValue } from './words.ts'
 
-/** Nobody reaches a pod before its policies stand. */
+/**
+ * Nobody reaches a pod before its policies stand. What a former app of the name has left is the garbage collector's, as all
+ * that is to go: the account may delete none of these.
+ */
 export const stages = { policies: 0, service: 1, deployment: 2 } as const
 
 export interface Rendered {
@@ -27,17 +30,19 @@ export function renderApp(app: Fact, spec: AppSpec, settings: AppSettings, hasPo
   const deployment = deploymentOf(app, spec, settings, pruned)
   const service = serviceOf(app, spec, pruned)
   const policies = policiesOf(app, spec, settings).map(
-    object => ({ object, stage: stages.policies, compare: 'exact', restricts: hasPods }) as const,
+    object => ({ object, ...fromFormer, stage: stages.policies, compare: 'exact', restricts: hasPods }) as const,
   )
   return {
     objects: [
       ...policies,
-      { object: service, stage: stages.service, compare: 'covers' },
-      { object: deployment, stage: stages.deployment, compare: 'covers', immutable: [['spec', 'selector']] },
+      { object: service, ...fromFormer, stage: stages.service, compare: 'covers' },
+      { object: deployment, ...fromFormer, stage: stages.deployment, compare: 'covers' },
     ],
     pruned: pruned.paths,
   }
 }
+
+const fromFormer = { former: 'await' } as const
 
 const podLabels = ({ id, group }: AppSpec) => ({
   [appLabels.app]: appLabelValue,
@@ -47,13 +52,15 @@ const podLabels = ({ id, group }: AppSpec) => ({
 
 const selectorOf = ({ id }: AppSpec) => ({ [appLabels.app]: appLabelValue, [appLabels.of]: id })
 
-function metadataOf(
-  { ref: { apiVersion, kind, name, namespace }, uid }: Fact,
-  own: string,
-  spec: AppSpec,
-): KubeMetadata {
-  const owner = { apiVersion, kind, name, uid, controller: true }
-  return { name: own, ...(namespace !== undefined && { namespace }), labels: podLabels(spec), ownerReferences: [owner] }
+export const ownerOf = ({ ref: { apiVersion, kind, name }, uid }: Fact) => ({
+  ...{ apiVersion, kind, name, uid },
+  controller: true,
+})
+
+function metadataOf(app: Fact, name: string, spec: AppSpec): KubeMetadata {
+  const { namespace } = app.ref
+  const place = { name, ...(namespace !== undefined && { namespace }) }
+  return { ...place, labels: podLabels(spec), ownerReferences: [ownerOf(app)] }
 }
 
 /** One pod more during a change, never less; or first none. */
@@ -108,17 +115,18 @@ function policiesOf(app: Fact, spec: AppSpec, { apps, ownNamespace, installation
     namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': apps.gateway.namespace ?? ownNamespace } },
     podSelector: { matchLabels: apps.gateway.selector },
   }
-  const policy = (name: string, from: readonly JsonObject[], to: readonly JsonObject[]) => ({
+  const policy = (name: string, ingress: readonly JsonObject[]) => ({
     ...{ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' },
     metadata: metadataOf(app, name, spec),
     spec: {
       podSelector: { matchLabels: selectorOf(spec) },
       policyTypes: ['Ingress'],
-      ingress: [{ from, ports: to }],
+      // The server stores no empty list.
+      ...(ingress.length > 0 && { ingress }),
     },
   })
   return [
-    policy(groupPolicyName(id), [ofGroup, ...(apps.labs && !group.isTenant ? [labs] : [])], targetsOf(ports)),
-    ...(http ? [policy(proxyPolicyName(id), [gateway], [targetOf(http)])] : []),
+    policy(groupPolicyName(id), [{ from: [ofGroup, ...(apps.labs && !group.isTenant ? [labs] : [])], ports: targetsOf(ports) }]),
+    policy(proxyPolicyName(id), http ? [{ from: [gateway], ports: [targetOf(http)] }] : []),
   ]
 }

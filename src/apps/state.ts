@@ -49,7 +49,8 @@ export function standingOf({ ref: { name, namespace } }: Fact, { sights }: AppWo
   ].flat()
 }
 
-function ownObject(app: Fact, { sights }: AppWorld, watch: 'deployments' | 'services'): Fact | undefined {
+/** Its Deployment or Service; not a stranger's of its name, and not that of a former app. */
+export function ownObject(app: Fact, { sights }: AppWorld, watch: 'deployments' | 'services'): Fact | undefined {
   const fact = sights[watch].get(keyOf(app.ref.namespace, appObjectName(app.ref.name)))
   return fact && isOwnedBy(fact, app) ? fact : undefined
 }

@@ -128,16 +128,12 @@ describe('appRoute', () => {
 
 describe('planOf', () => {
   const standing = [{ ...service, ref: { ...service.ref, apiVersion: 'apps/v1', kind: 'Deployment' } }]
-  const kindsOf = (app: Fact) => {
-    const plan = planOf(app, checkedFact(app), appSettings(), standing)
-    return [plan.objects.map(({ object }) => object.kind), plan.standing.length]
-  }
-
-  it('wants nothing of an app that is refused, and may remove what stands', () => {
-    expect(kindsOf(appWith({ groupName: 'others' }))).toEqual([[], 1])
-  })
 
   it('leaves the Deployment alone when its instance type is gone from the configuration', () => {
-    expect(kindsOf(appWith({ instanceType: 'gone' }))).toEqual([['NetworkPolicy', 'NetworkPolicy', 'Service'], 0])
+    const app = appWith({ instanceType: 'gone' })
+    const { spec, ...checked } = checkedFact(app)
+    const plan = planOf(app, { ...checked, spec: spec! }, appSettings(), standing)
+    expect(plan.objects.map(({ object }) => object.kind)).toEqual(['NetworkPolicy', 'NetworkPolicy', 'Service'])
+    expect(plan.standing).toEqual([])
   })
 })

@@ -21,6 +21,12 @@ export const appLabels = {
 
 export const appLabelValue = appPods.app
 
+/**
+ * On the Namespace of a group, by an administrator of the cluster. The policy `skylab-apps` admits objects of apps there, and in
+ * namespaces of tenants.
+ */
+export const groupMark = { 'skylab/apps': 'true' } as const
+
 /** On a PhApplication. People write them. */
 export const appAnnotations = {
   /** `recreate`: two pods of the app never run at once. */

@@ -40,7 +40,7 @@ export function contentOf({
  * @throws {Error} for a Secret that is compared by `covers`, whose values must not be in an annotation
  */
 export function objectToCreate({ object, compare }: Wanted): KubeObject {
-  if (compare === 'exact') return object
+  if (compare !== 'covers') return object
   if (object.kind === 'Secret') throw new Error('a Secret must be compared exactly')
   const annotations = { ...object.metadata.annotations, [lastAnnotation]: canonical(contentOf(object)) }
   return { ...object, metadata: { ...object.metadata, annotations } }

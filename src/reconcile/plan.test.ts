@@ -20,6 +20,16 @@ describe('plan', () => {
     expect(planned([wish(object('a', { data: { x: '1', y: '2' } }))], [fact])).toEqual([])
   })
 
+  test('changes a part of an object, and leaves all else, also its last wish, when the wish is a part', () => {
+    const last = { metadata: { annotations: { [lastAnnotation]: '{"data":{"x":"1","y":"2"}}' } } }
+    const fact = seen(object('a', { data: { x: '1', y: '2' } }))
+    const standing = { ...fact, owned: { ...fact.owned, ...last } }
+    const acts = planned([wish(object('a', { data: { x: '0' } }), { compare: 'part', restricts: true })], [standing])
+    expect(acts).toEqual([
+      { act: 'change', stage: firstStage, fact: standing, patch: { data: { x: '0' } }, restricts: true },
+    ])
+  })
+
   test('removes what is not wanted, before everything else', () => {
     const facts = [seen(object('a', { data: { x: '1' } })), seen(object('old'))]
     const acts = planned([wish(object('new'), { stage: 0 }), wish(object('a', { data: {} }), { stage: 2 })], facts)

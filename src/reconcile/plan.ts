@@ -119,7 +119,7 @@ function changesOf(
 ): Act[] {
   const { stage, restricts } = wish
   const wanted = contentOf(objectToCreate(wish))
-  const last = wish.compare === 'exact' ? fact.owned : lastWish(fact)
+  const last = formerWish(wish, fact)
   const differsAt = (path: Path) => {
     const [value, live, before] = [wanted, fact.owned, last].map(object => valueAt(object, path))
     return value === undefined ? live !== undefined && before !== undefined : patchTo(value, live, before) !== undefined
@@ -135,6 +135,18 @@ function changesOf(
   const change: Alter = { act: 'change', stage, fact, patch, ...(restricts && { restricts }) }
   const shrunk = shrinking(fact, grants, wanted)
   return shrunk ? [shrunk, change] : [change]
+}
+
+/** The middle of the three-way patch: fields of it that are not wanted any more go. */
+function formerWish({ compare }: Wanted, fact: Fact): JsonObject {
+  switch (compare) {
+    case 'exact':
+      return fact.owned
+    case 'covers':
+      return lastWish(fact)
+    case 'part':
+      return {}
+  }
 }
 
 /** Takes all elements of rights away that are not in `kept`; undefined if there are none. */

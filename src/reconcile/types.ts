@@ -35,9 +35,10 @@ export interface Wanted {
   readonly stage: number
   /**
    * `exact`: the owned paths are equal. `covers`: every wanted value is there, and nothing that we wanted last time and
-   * do not want now; what the server or others add is left alone.
+   * do not want now; what the server or others add is left alone. `part`: every wanted value is there, and all else is left
+   * alone, also what we wanted last time. It is for an object that stands.
    */
-  readonly compare: 'exact' | 'covers'
+  readonly compare: 'exact' | 'covers' | 'part'
   /** Paths that no patch can change: if they differ, the object is removed at its stage, and made again. */
   readonly immutable?: readonly Path[]
   /**

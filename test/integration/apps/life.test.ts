@@ -5,7 +5,7 @@ import { eventually } from '../../kit/cluster/world.ts'
 
 let fleet: AppFleet
 beforeAll(async () => {
-  fleet = await AppFleet.start({ groups: ['a', 'b'], group: { b: { quota: { pods: 1 } } } })
+  fleet = await AppFleet.start({ groups: ['a', 'b', 'c'], group: { b: { quota: { pods: 1 } } } })
 })
 afterAll(() => fleet?.stop())
 
@@ -19,7 +19,7 @@ const own = (id: string) =>
     ['NetworkPolicy', `app-${id}-proxy`],
   ] as const
 
-test('an app runs, changes, stops, starts and goes, with one generation of its Deployment for each change', async () => {
+test('an app runs, changes, stops and starts, with one generation of its Deployment for each change', async () => {
   const { metadata } = await fleet.make('life')
   const status = await fleet.phase('life', 'Ready')
   expect(status).toMatchObject({ serviceName: 'app-life', url: 'https://platform.example.org/console/apps/life/' })
@@ -45,11 +45,6 @@ test('an app runs, changes, stops, starts and goes, with one generation of its D
   await fleet.edit('life', { spec: { stop: false } })
   await fleet.phase('life', 'Ready')
   expect(await generation()).toBe(4)
-  await fleet.drop('life')
-  for (const [kind, name] of own('life')) {
-    await eventually(`the end of ${name}`, async () => (await fleet.child(kind, name)) === null)
-  }
-  await eventually('the end of its route', async () => (await routeOf('life')) === undefined)
 })
 
 test('the table of routes is complete once the watches are read, and again when Redis was emptied', async () => {
@@ -68,6 +63,33 @@ test('an app says why it cannot run, and runs when that has passed', async () =>
   expect((await fleet.phase('typeless', 'Error')).message).toContain('InstanceType: there is no instance type "huge"')
   await fleet.edit('typeless', { spec: { instanceType: 'small' } })
   await fleet.phase('typeless', 'Ready')
+})
+
+test('an app names the label that its namespace lacks, runs when it is there, and can be stopped without it', async () => {
+  const mark = (value: string | null) =>
+    fleet.must('PATCH', `/api/v1/namespaces/${fleet.of('c')}`, { metadata: { labels: { 'skylab/apps': value } } })
+  await mark(null)
+  await fleet.make('unmarked', {}, 'c')
+  const { message, conditions } = await fleet.phase('unmarked', 'Error', 'c')
+  expect(message).toContain('gives it the label skylab/apps=true')
+  expect(conditions).toContainEqual(expect.objectContaining({ type: 'Reconciled', reason: 'Refused' }))
+  await mark('true')
+  await fleet.phase('unmarked', 'Ready', 'c', 60_000)
+  await mark(null)
+  await fleet.edit('unmarked', { spec: { stop: true } }, 'c')
+  await fleet.phase('unmarked', 'Stopped', 'c')
+})
+
+test('an app without a web interface keeps its policy for the gateway, which lets nobody in', async () => {
+  await fleet.make('closed')
+  await fleet.phase('closed', 'Ready')
+  await fleet.edit('closed', { spec: { httpPort: null } })
+  await eventually('the gateway is shut out', async () => {
+    const { spec } = await fleet.child('NetworkPolicy', 'app-closed-proxy')
+    return spec.ingress === undefined
+  })
+  await fleet.phase('closed', 'Ready')
+  expect(fleet.writes().filter(({ verb }) => verb === 'delete')).toEqual([])
 })
 
 test('what somebody changes by hand in an object is as declared again', async () => {
@@ -126,6 +148,15 @@ test('replicas write nothing while nothing changes', async () => {
     return performance.now() - last.atMs > quietMs
   }
   await eventually('no more writes', isQuiet)
+})
+
+// The last one: the garbage collector of a new cluster knows a new definition after half a minute.
+test('an app goes with all that it was made of', async () => {
+  await fleet.drop('life')
+  for (const [kind, name] of own('life')) {
+    await eventually(`the end of ${name}`, async () => (await fleet.child(kind, name)) === null, 60_000)
+  }
+  await eventually('the end of its route', async () => (await routeOf('life')) === undefined)
 })
 
 /** Longer than the interval of any look of the engine, but that of conflicts. */

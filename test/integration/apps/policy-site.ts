@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { appsObjects } from '../../../dev/kube/apps.ts'
 import { appPolicy } from '../../../src/apps/probe.ts'
-import { appParent } from '../../../src/apps/words.ts'
+import { appParent, groupMark } from '../../../src/apps/words.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { asObject } from '../../../src/base/json.ts'
 import { creationPath, objectPath } from '../../../src/kube/kinds.ts'
@@ -26,7 +26,7 @@ export interface Rule {
 
 /** A request of the account; a dry run, so that nothing is left. */
 export interface Ask {
-  readonly method: 'POST' | 'PATCH' | 'DELETE'
+  readonly method: 'POST' | 'PATCH'
   readonly path: string
   readonly body?: object
 }
@@ -41,7 +41,6 @@ export const change = (object: KubeObject, body: object, subresource = ''): Ask 
   path: `${objectPath(refOf(object))}${subresource}`,
   body,
 })
-export const remove = (object: KubeObject): Ask => ({ method: 'DELETE', path: objectPath(refOf(object)) })
 
 export class PolicySite {
   readonly name = `fence-${randomBytes(3).toString('hex')}`
@@ -56,10 +55,10 @@ export class PolicySite {
     const shipped = await appsObjects()
     const definition = shipped.find(({ kind }) => kind === 'CustomResourceDefinition')!
     await site.kube.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition)
-    await site.namespace(site.name)
+    await site.namespace(site.name, groupMark)
     const apps = creationPath(appParent.apiVersion, appParent.kind, site.name)
     await eventually('apps are served', async () => (await site.kube.request('GET', apps)).status === 200)
-    site.app = await site.must('POST', apps, application(site.name, 'blue', { stop: true }))
+    site.app = await site.application(site.name)
     await site.#write(shipped.find(({ kind }) => kind === 'ValidatingAdmissionPolicy')!)
     return site
   }
@@ -67,6 +66,12 @@ export class PolicySite {
   async namespace(name: string, labels = {}): Promise<void> {
     this.#namespaces.push(name)
     await this.must('POST', '/api/v1/namespaces', { metadata: { name, labels } })
+  }
+
+  /** Makes the app `blue`, which is stopped. */
+  application(namespace: string): Promise<KubeObject> {
+    const apps = creationPath(appParent.apiVersion, appParent.kind, namespace)
+    return this.must('POST', apps, application(namespace, 'blue', { stop: true }))
   }
 
   /** As the account: with all rights, so that only the policy refuses. @param without the number of a rule that its copy lacks */

@@ -5,7 +5,7 @@ import { appParent } from '../../../src/apps/words.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { apps } from '../../../src/config/apps.ts'
 import { factOf } from '../../../src/reconcile/facts.ts'
-import { type Ask, change, make, type PolicySite, remove } from './policy-site.ts'
+import { type Ask, change, make, type PolicySite } from './policy-site.ts'
 
 export interface Case {
   readonly title: string
@@ -19,8 +19,10 @@ export interface PolicyWorld {
   readonly site: PolicySite
   readonly app: KubeObject
   readonly objects: Readonly<Record<'Deployment' | 'Service' | 'NetworkPolicy', KubeObject>>
-  /** A Deployment of nobody. */
+  /** A Service of nobody, with the name of an app's. */
   readonly foreign: KubeObject
+  /** A Deployment of the app in a namespace of no group. */
+  readonly elsewhere: KubeObject
   /** Secret variables of the app. */
   readonly secret: KubeObject
 }
@@ -50,7 +52,7 @@ export function rendered(app: KubeObject, name = app.metadata.name): PolicyWorld
   return { Deployment: ofKind('Deployment'), Service: ofKind('Service'), NetworkPolicy: ofKind('NetworkPolicy') }
 }
 
-const at = (object: KubeObject, path: string, value: unknown): KubeObject => {
+export const at = (object: KubeObject, path: string, value: unknown): KubeObject => {
   const copy = structuredClone(object) as unknown as Record<string, unknown>
   const names = path.split('.')
   const last = names.pop()!
@@ -77,6 +79,7 @@ const fieldOfPod = 'its pods have a field that pods of apps never have'
 const volume = 'its pods have a volume that is no claim'
 const rights = 'a container is privileged'
 const beyond = 'it is a Service beyond the cluster'
+const ofNoGroup = 'the namespace is not known as one of a group'
 
 export const refused: readonly Case[] = [
   one('a scale', 'it writes a status or a scale', ({ objects }) =>
@@ -94,6 +97,25 @@ export const refused: readonly Case[] = [
   one('an object in the namespace of a lab', 'the namespace is one of labs', ({ app, site }) =>
     make(at(rendered(app, 'green').Service, 'metadata.namespace', `${site.name}-lab`)),
   ),
+  ...(['Deployment', 'Service', 'NetworkPolicy'] as const).map(kind =>
+    one(`a ${kind} in a namespace of no group`, ofNoGroup, ({ app, site }) =>
+      make(at(rendered(app, 'green')[kind], 'metadata.namespace', `${site.name}-else`)),
+    ),
+  ),
+  one('a Deployment without pods in a namespace of no group', ofNoGroup, ({ app, site }) =>
+    make(at(at(rendered(app, 'green').Deployment, 'metadata.namespace', `${site.name}-else`), 'spec.replicas', 0)),
+  ),
+  one('a Secret in a namespace of no group', ofNoGroup, ({ app, site }) =>
+    make(at(secretOf(app, 'green'), 'metadata.namespace', `${site.name}-else`)),
+  ),
+  one('a quota in a namespace of no group', ofNoGroup, ({ site }) =>
+    make({
+      ...{ apiVersion: 'v1', kind: 'ResourceQuota' },
+      metadata: { name: 'skylab-apps', namespace: `${site.name}-else` },
+      spec: { hard: { pods: '0' } },
+    }),
+  ),
+  one('pods in a namespace of no group', ofNoGroup, ({ elsewhere }) => change(elsewhere, { spec: { replicas: 1 } })),
   one('a PhApplication', 'it makes an app', ({ app }) =>
     make({ ...app, metadata: { name: 'green', namespace: app.metadata.namespace! } }),
   ),
@@ -118,12 +140,10 @@ export const refused: readonly Case[] = [
       at(rendered(app, 'green').Service, 'metadata.ownerReferences.1', { ...ownerOf(app), name: 'green', uid: 'y' }),
     ),
   ),
-  one('another’s Deployment, made ours', 'it did not belong to a PhApplication alone', ({ foreign, app }) =>
-    change(foreign, { metadata: { ownerReferences: [ownerOf(app)] } }),
-  ),
-  one('the end of another’s Deployment', 'it did not belong to a PhApplication alone', ({ foreign }) =>
-    remove(foreign),
-  ),
+  one('another’s Service, made ours', 'it did not belong to a PhApplication alone', ({ foreign, app }) => {
+    const { metadata, spec } = rendered(app, 'red').Service
+    return change(foreign, { metadata: { ownerReferences: metadata.ownerReferences, labels: metadata.labels }, spec })
+  }),
   one('an object of another name', 'it has another name', altered('Service', 'metadata.name', 'kubernetes')),
   one(
     'an object of another app’s name',

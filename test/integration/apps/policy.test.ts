@@ -1,30 +1,32 @@
 /** The policy of k8s/components/apps: each rule refuses what no other one does, and what apps are made of passes. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { groupMark } from '../../../src/apps/words.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
-import { type PolicyWorld, refused, rendered, secretOf } from './policy.cases.ts'
-import { change, make, PolicySite, remove } from './policy-site.ts'
+import { tenantLabels } from '../../../src/tenants/words.ts'
+import { at, type PolicyWorld, refused, rendered, secretOf } from './policy.cases.ts'
+import { change, make, PolicySite } from './policy-site.ts'
 
 let world: PolicyWorld
 
 const foreign = (namespace: string): KubeObject => ({
-  ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'app-blue-2', namespace } },
-  spec: {
-    ...{ replicas: 0, selector: { matchLabels: { app: 'x' } } },
-    template: { metadata: { labels: { app: 'x' } }, spec: { containers: [{ name: 'x', image: 'x' }] } },
-  },
+  ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'app-red', namespace } },
+  spec: { ports: [{ port: 1 }] },
 })
 
 beforeAll(async () => {
   const site = await PolicySite.start()
-  await site.namespace(`${site.name}-own`)
-  await site.namespace(`${site.name}-lab`, { 'skylab/installation': site.name })
+  await site.namespace(`${site.name}-own`, groupMark)
+  await site.namespace(`${site.name}-lab`, { ...groupMark, 'skylab/installation': site.name })
+  await site.namespace(`${site.name}-tenant`, { [tenantLabels.uid]: 'uid' })
+  await site.namespace(`${site.name}-else`, { 'skylab/apps': 'false' })
   const objects = rendered(site.app)
   const secret = secretOf(site.app, 'blue')
-  for (const object of [...Object.values(objects), foreign(site.name), secret]) {
+  const elsewhere = rendered(await site.application(`${site.name}-else`)).Deployment
+  for (const object of [...Object.values(objects), foreign(site.name), secret, elsewhere]) {
     const { method, path, body } = make(object)
     await site.must(method, path, body)
   }
-  world = { site, app: site.app, objects, secret, foreign: foreign(site.name) }
+  world = { site, app: site.app, objects, secret, foreign: foreign(site.name), elsewhere }
 })
 afterAll(() => world?.site.close())
 
@@ -48,13 +50,14 @@ test('each rule of the policy refuses something that passes without it', async (
   expect(faults).toEqual([])
 })
 
-test('the policy admits what apps are made of, and their changes and ends', async () => {
+test('the policy admits what apps are made of, and their changes', async () => {
   const { site, app, objects } = world
   const asks = [
     ...[...Object.values(rendered(app, 'green')), secretOf(app, 'green')].map(make),
     change(objects.Deployment, { spec: { replicas: 0 } }),
     change(objects.Service, { spec: { ports: [{ port: 81 }] } }),
-    ...Object.values(objects).map(remove),
+    make(at(rendered(app, 'green').Service, 'metadata.namespace', `${site.name}-tenant`)),
+    change(world.elsewhere, { spec: { replicas: 0 } }),
     change(app, { spec: { stop: false }, metadata: { annotations: { 'kubeflow-resource-stopped': null } } }),
     change(app, { status: { phase: 'Ready' } }, '/status'),
   ]

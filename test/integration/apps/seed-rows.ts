@@ -299,8 +299,6 @@ export const appRows: readonly SeedRow[] = [
   {
     id: 'A-49',
     what: 'One generation of the Deployment for each change, whoever writes at once',
-    tests: [
-      [life, 'an app runs, changes, stops, starts and goes, with one generation of its Deployment for each change'],
-    ],
+    tests: [[life, 'an app runs, changes, stops and starts, with one generation of its Deployment for each change']],
   },
 ]

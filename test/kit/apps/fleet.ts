@@ -9,7 +9,7 @@ import type { Redis } from '../../../dev/redis/redis.ts'
 import type { ConfigInput } from '../../../dev/stack/config.ts'
 import { Replica } from '../../../dev/stack/replicas.ts'
 import { appsAccount } from '../../../src/apps/probe.ts'
-import { appParent } from '../../../src/apps/words.ts'
+import { appParent, groupMark } from '../../../src/apps/words.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { creationPath, objectPath } from '../../../src/kube/kinds.ts'
 import { type Intent, IntentStore } from '../../../src/store/apps/intents.ts'
@@ -85,7 +85,7 @@ export class AppFleet {
     fleet.#connection = await openAsGateway(fleet.#redis.programUrl, fleet.name, { withoutEval: false })
     await fleet.namespace(fleet.name)
     await fleet.#protect()
-    for (const name of new Set(groups.map(home))) await fleet.namespace(name)
+    for (const name of new Set(groups.map(home))) await fleet.namespace(name, { labels: groupMark })
     const config: ConfigInput = {
       ...{ run: ['apps'], installation: fleet.name, logLevel: 'debug', api: { host: '127.0.0.1' } },
       redis: { url: fleet.#redis.programUrl, keyPrefix: fleet.name },
@@ -258,14 +258,15 @@ export class AppFleet {
     this.kube.close()
   }
 
-  /** The definition, the policy and the rights, as they are in the files. They stay for other fleets. */
+  /** The definition, the policy and the rights, as they are in the files; a control has others. They stay for other fleets. */
   async #protect(): Promise<void> {
     const shipped = await appsObjects(sourceWithout(controls()))
     const own = shipped.filter(({ kind }) => kind !== 'ServiceAccount' && kind !== 'ClusterRoleBinding')
     for (const object of own) {
       const path = pathOf(object)
       const { status, body } = await this.kube.request('POST', path, object)
-      if (status !== 201 && status !== 409) throw new Error(`${path}: ${status} ${body.message}`)
+      if (status === 409) await this.must('PATCH', `${path}/${object.metadata.name}`, object)
+      else if (status !== 201) throw new Error(`${path}: ${status} ${body.message}`)
     }
     const served = creationPath(appParent.apiVersion, appParent.kind, this.name)
     await eventually('apps are served', async () => (await this.kube.request('GET', served)).status === 200)
