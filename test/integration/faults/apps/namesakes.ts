@@ -1,5 +1,6 @@
 /** G6: a stranger takes the name of an app's object just before its creation. It is not touched. */
 import { attack } from '../../../kit/attack/attack.ts'
+import { eventually } from '../../../kit/cluster/world.ts'
 import { isWhole } from '../points.ts'
 import { appFleet } from './shared.ts'
 
@@ -31,9 +32,13 @@ attack('apps G6 namesakes just before a creation', async trial => {
     fleet.replicas.find(each => each.name === replica)!.kill('SIGCONT')
     trial.landed()
     if (answer.status !== 201) continue
-    await fleet.phase(id, 'Error', 'a', 60_000)
-    const { metadata, spec: now } = await fleet.must('GET', `${path}/${name}`)
-    const isSame = metadata.uid === answer.body.metadata.uid && metadata.ownerReferences === undefined
-    if (!isSame || JSON.stringify(now) !== JSON.stringify(answer.body.spec)) trial.violation(`the ${kind} was changed`)
+    const isChanged = async () => {
+      const { metadata, spec: now } = await fleet.must('GET', `${path}/${name}`)
+      const isSame = metadata.uid === answer.body.metadata.uid && metadata.ownerReferences === undefined
+      return !isSame || JSON.stringify(now) !== JSON.stringify(answer.body.spec)
+    }
+    const isTold = async () => (await fleet.read(id)).status?.phase === 'Error'
+    await eventually(`${id} is told`, async () => (await isChanged()) || (await isTold()), 60_000)
+    if (await isChanged()) trial.violation(`the ${kind} was changed`)
   }
 })
