@@ -101,7 +101,13 @@ test('what somebody changes by hand in an object is as declared again', async ()
     const { spec } = await fleet.child('Deployment', 'app-edited')
     return spec.replicas === 1 && spec.template.spec.hostNetwork === undefined
   })
-  await fleet.must('DELETE', `/api/v1/namespaces/${fleet.of('a')}/services/app-edited`)
+  const service = `/api/v1/namespaces/${fleet.of('a')}/services/app-edited`
+  await fleet.must('PATCH', service, { spec: { selector: { app: 'theirs' } } })
+  await eventually('it is corrected', async () => {
+    const { spec } = await fleet.child('Service', 'app-edited')
+    return spec.selector.app === 'primehub-app'
+  })
+  await fleet.must('DELETE', service)
   await eventually('it is made again', async () => (await fleet.child('Service', 'app-edited')) !== null)
 })
 
@@ -136,6 +142,28 @@ test('an app beyond the quota of its group says so, and runs when there is room'
   expect(conditions).toContainEqual(expect.objectContaining({ type: 'QuotaExceeded', status: 'True' }))
   await fleet.drop('first', 'b')
   await fleet.phase('second', 'Ready', 'b')
+})
+
+test('the quota of a group is as the configuration has it, whatever somebody writes, and goes where there is none', async () => {
+  const path = (group: string) => `/api/v1/namespaces/${fleet.of(group)}/resourcequotas`
+  const { metadata } = await fleet.child('ResourceQuota', 'skylab-apps', 'b')
+  const { ownerReferences, labels } = metadata
+  expect(ownerReferences).toEqual([expect.objectContaining({ kind: 'Namespace', name: fleet.of('b') })])
+  const edit = (patch: object) => fleet.must('PATCH', `${path('b')}/skylab-apps`, patch)
+  const isCorrected = async () => {
+    const now = await fleet.child('ResourceQuota', 'skylab-apps', 'b')
+    return JSON.stringify([now.spec.hard, now.metadata.labels]) === JSON.stringify([{ pods: '1' }, labels])
+  }
+  await edit({ spec: { hard: { pods: '7', services: '0' } } })
+  await eventually('it is corrected', isCorrected)
+  // No watch shows it without the label.
+  await edit({ metadata: { labels: { app: null } } })
+  await eventually('it is known again', isCorrected)
+  const { uid } = (await fleet.must('GET', `/api/v1/namespaces/${fleet.of('c')}`)).metadata
+  const owner = { apiVersion: 'v1', kind: 'Namespace', name: fleet.of('c'), uid }
+  const left = { metadata: { name: 'skylab-apps', labels, ownerReferences: [owner] }, spec: { hard: { pods: '0' } } }
+  await fleet.must('POST', path('c'), left)
+  await eventually('it is gone', async () => (await fleet.child('ResourceQuota', 'skylab-apps', 'c')) === null)
 })
 
 test('replicas write nothing while nothing changes', async () => {

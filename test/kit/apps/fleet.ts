@@ -13,6 +13,7 @@ import { appParent, groupMark } from '../../../src/apps/words.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { creationPath, objectPath } from '../../../src/kube/kinds.ts'
 import { type Intent, IntentStore } from '../../../src/store/apps/intents.ts'
+import { MemberStore, type MembersRead } from '../../../src/store/apps/members.ts'
 import { RouteStore, type RoutesRead } from '../../../src/store/apps/routes.ts'
 import type { Connection } from '../../../src/store/connection.ts'
 import { Keys } from '../../../src/store/keys.ts'
@@ -204,6 +205,11 @@ export class AppFleet {
   get redisClient(): Client {
     this.#client ??= new Client(this.redis.url)
     return this.#client
+  }
+
+  /** The table of members, as gateways read it. */
+  members(): Promise<MembersRead> {
+    return new MemberStore(this.#connection!, this.keys).read()
   }
 
   /** The table of routes, as gateways read it. */

@@ -7,17 +7,17 @@ import type { TestBed } from '../testbed.ts'
 export type TenantsBed = Pick<TestBed, 'kubeconfig' | 'controllerKubeconfig' | 'auditLog' | 'stateDir' | 'kubectl'>
 
 /** @returns the bed, and how it is taken down */
-export function startOwnBed(): Promise<TenantsBed & { close(): Promise<void> }> {
+export function startOwnBed(options?: { readonly audit: boolean }): Promise<TenantsBed & { close(): Promise<void> }> {
   return startOwnBox(async ({ run, tools, cluster }) => {
     const metadata = { name: tenantsAccount, namespace }
     await cluster.apply(JSON.stringify({ apiVersion: 'v1', kind: 'ServiceAccount', metadata }))
     return {
       kubeconfig: cluster.kubeconfig,
       controllerKubeconfig: await cluster.tokenKubeconfig(namespace, tenantsAccount),
-      auditLog: null,
+      auditLog: cluster.auditLog,
       stateDir: run.stateDir,
       kubectl: tools.program('kubectl'),
       close: () => run.close(),
     }
-  })
+  }, options)
 }
