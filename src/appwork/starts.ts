@@ -2,15 +2,14 @@
 
 import { generationOf, groupNameOf, isStopped } from '../apps/spec.ts'
 import { type AppWorld, checkedApp } from '../apps/world.ts'
-import { backoffMs } from '../base/backoff.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import { Loop, type Rest } from '../base/loop.ts'
-import { briefly, type KubeClient, KubeError } from '../kube/client.ts'
+import type { Loop, Rest } from '../base/loop.ts'
+import { type KubeClient, KubeError } from '../kube/client.ts'
 import { stamps } from '../kube/labels.ts'
 import type { Fact } from '../reconcile/types.ts'
 import type { IntentStore, TakenIntent } from '../store/apps/intents.ts'
-import { Rarely } from '../telemetry/rarely.ts'
+import { toldLoop } from './told-loop.ts'
 
 export type StartOutcome = 'started' | 'refused' | 'stale'
 
@@ -36,21 +35,12 @@ const restMs = 600_000
 export class Starts {
   readonly #options: StartsOptions
   readonly #loop: Loop
-  readonly #trouble: Rarely
 
   constructor(options: StartsOptions) {
     const { clock, log } = options
     this.#options = options
     const words = { trouble: 'apps cannot be started as members ask', over: 'apps can be started again' }
-    this.#trouble = new Rarely({ clock, log, ...words })
-    this.#loop = new Loop({
-      clock,
-      round: signal => this.#round(signal),
-      failed: (error, failures) => {
-        this.#trouble.failed(briefly(error as Error))
-        return { ms: backoffMs(failures, { baseMs: 1_000, capMs: 60_000 }) }
-      },
-    })
+    this.#loop = toldLoop({ clock, log, words, round: signal => this.#round(signal) })
   }
 
   start(): void {
@@ -71,7 +61,6 @@ export class Starts {
     const taken = await store.take(token)
     const failures = (await Promise.all(taken.map(intent => this.#tried(intent, signal)))).filter(Boolean)
     if (failures.length > 0) throw failures[0]
-    this.#trouble.worked()
     return { ms: taken.length > 0 ? 0 : restMs }
   }
 

@@ -5,14 +5,13 @@
 
 import { annotationsOf } from '../apps/spec.ts'
 import { type AppWorld, checkedApp } from '../apps/world.ts'
-import { backoffMs } from '../base/backoff.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import { Loop, type Rest } from '../base/loop.ts'
-import { briefly, type KubeClient, KubeError } from '../kube/client.ts'
+import type { Loop, Rest } from '../base/loop.ts'
+import { type KubeClient, KubeError } from '../kube/client.ts'
 import { stamps } from '../kube/labels.ts'
 import type { Fact } from '../reconcile/types.ts'
-import { Rarely } from '../telemetry/rarely.ts'
+import { toldLoop } from './told-loop.ts'
 
 export interface StopStampsOptions {
   readonly world: AppWorld
@@ -31,7 +30,6 @@ export class StopStamps {
   readonly #options: StopStampsOptions
   readonly #stamped: (name: string) => readonly Fact[]
   readonly #loop: Loop
-  readonly #trouble: Rarely
   #unlisten: (() => void) | undefined
 
   constructor(options: StopStampsOptions) {
@@ -39,15 +37,7 @@ export class StopStamps {
     this.#options = options
     this.#stamped = world.sights.applications.index(app => (isStamped(app) ? [stamps.stopped] : []))
     const words = { trouble: 'an app cannot be stopped as its annotation says', over: 'apps can be stopped again' }
-    this.#trouble = new Rarely({ clock, log, ...words })
-    this.#loop = new Loop({
-      clock,
-      round: signal => this.#round(signal),
-      failed: (error, failures) => {
-        this.#trouble.failed(briefly(error as Error))
-        return { ms: backoffMs(failures, { baseMs: 1_000, capMs: 60_000 }) }
-      },
-    })
+    this.#loop = toldLoop({ clock, log, words, round: signal => this.#round(signal) })
   }
 
   start(): void {
@@ -68,7 +58,6 @@ export class StopStamps {
     const outcomes = await Promise.allSettled(this.#due().map(app => this.#stop(app, signal)))
     const failed = outcomes.find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined
     if (failed) throw failed.reason
-    this.#trouble.worked()
     return { ms: restMs }
   }
 

@@ -4,15 +4,14 @@
  */
 
 import { hasNamespace, isServed, tenantWatch } from '../apps/members.ts'
-import { backoffMs } from '../base/backoff.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import { Loop, type Rest } from '../base/loop.ts'
+import type { Loop, Rest } from '../base/loop.ts'
 import { type KubeClient, KubeError } from '../kube/client.ts'
 import type { Reflector } from '../kube/reflector.ts'
 import type { Sight } from '../reconcile/sight.ts'
 import type { Fact } from '../reconcile/types.ts'
-import { Rarely } from '../telemetry/rarely.ts'
+import { toldLoop } from './told-loop.ts'
 
 export interface TenantsInSight {
   readonly sight: Sight
@@ -32,12 +31,10 @@ export interface TenantFollowerOptions {
 
 /** How often it is asked whether there are LNamespaces. */
 export const discoveryMs = 300_000
-const soonMs = 1_000
 
 export class TenantFollower {
   readonly #options: TenantFollowerOptions
   readonly #loop: Loop
-  readonly #trouble: Rarely
   readonly #known = Promise.withResolvers<void>()
   #joined: TenantsInSight | undefined
   #isKnown = false
@@ -46,15 +43,7 @@ export class TenantFollower {
     const { clock, log } = options
     this.#options = options
     const words = { trouble: 'it is not known whether there are LNamespaces', over: 'LNamespaces are known again' }
-    this.#trouble = new Rarely({ clock, log, ...words })
-    this.#loop = new Loop({
-      clock,
-      round: signal => this.#round(signal),
-      failed: (error, failures) => {
-        this.#trouble.failed((error as Error).message)
-        return { ms: backoffMs(failures, { baseMs: soonMs, capMs: 60_000 }) }
-      },
-    })
+    this.#loop = toldLoop({ clock, log, words, round: signal => this.#round(signal) })
   }
 
   start(): void {
@@ -102,7 +91,6 @@ export class TenantFollower {
   async #round(signal: AbortSignal): Promise<Rest> {
     if (this.#joined) return { ms: discoveryMs }
     const isDefined = await this.#isDefined(signal)
-    this.#trouble.worked()
     if (isDefined) await this.#follow(signal)
     this.#isKnown = true
     this.#known.resolve()

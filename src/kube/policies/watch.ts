@@ -18,6 +18,19 @@ export interface PolicyWords {
   readonly remedy: string
 }
 
+/**
+ * The words about the one policy of a feature.
+ * @param file where its policy is
+ */
+export const wordsOfPolicy = (feature: string, file: string): PolicyWords => ({
+  unknown: `an answer about the admission policy of ${feature}`,
+  notActive: `the admission policy of ${feature} is not at work: apply ${file}`,
+  active: `the admission policy of ${feature} is at work`,
+  refuses: `the admission policy of ${feature} refuses what it should admit`,
+  later: `the admission policy of ${feature} is asked for later`,
+  remedy: `apply ${file}`,
+})
+
 export interface AdmissionWatchOptions {
   /** @throws {RetryLater} when the API server does not answer */
   readonly ask: (signal: AbortSignal) => Promise<PolicyAnswer>

@@ -2,18 +2,9 @@
 import { appPolicy, appProbe } from '../../apps/probe.ts'
 import type { KubeClient } from '../../kube/client.ts'
 import { looseIn, type PolicyAnswer, resultOf, withoutRights } from '../../kube/policies/probes.ts'
-import type { PolicyWords } from '../../kube/policies/watch.ts'
+import { wordsOfPolicy } from '../../kube/policies/watch.ts'
 
-const file = 'k8s/components/apps'
-
-export const policyWords: PolicyWords = {
-  unknown: 'an answer about the admission policy of apps',
-  notActive: `the admission policy of apps is not at work: apply ${file}`,
-  active: 'the admission policy of apps is at work',
-  refuses: 'the admission policy of apps refuses what it should admit',
-  later: 'the admission policy of apps is asked for later',
-  remedy: `apply ${file}`,
-}
+export const policyWords = wordsOfPolicy('apps', 'k8s/components/apps')
 
 /** @throws {RetryLater} when the API server does not answer */
 export async function askForAppPolicy(

@@ -7,20 +7,12 @@ import { notebookKind, type OwnerFacts, setKind } from '../../idle/notebooks/obj
 import type { CallOptions, KubeClient } from '../../kube/client.ts'
 import { KubeError } from '../../kube/client.ts'
 import { looseIn, type PolicyAnswer, resultOf, withoutRights } from '../../kube/policies/probes.ts'
-import type { PolicyWords } from '../../kube/policies/watch.ts'
+import { wordsOfPolicy } from '../../kube/policies/watch.ts'
 
-const file = 'k8s/components/notebooks'
 /** The policy, and its binding. */
 const policy = 'skylab-notebooks'
 
-export const policyWords: PolicyWords = {
-  unknown: 'an answer about the admission policy of notebooks',
-  notActive: `the admission policy of notebooks is not at work: apply ${file}`,
-  active: 'the admission policy of notebooks is at work',
-  refuses: 'the admission policy of notebooks refuses what it should admit',
-  later: 'the admission policy of notebooks is asked for later',
-  remedy: `apply ${file}`,
-}
+export const policyWords = wordsOfPolicy('notebooks', 'k8s/components/notebooks')
 
 type Subject = Pick<OwnerFacts, 'namespace' | 'name' | 'uid' | 'deleting'>
 
