@@ -45,6 +45,17 @@ it('Stamper writes so many in a second, and lets the others wait', async () => {
   expect([written.length, stamper.waiting]).toEqual([10, 2])
 })
 
+it('Stamper lets namespaces take turns, so that one with very many notebooks delays no other', async () => {
+  const { clock, written, settle } = start(2)
+  for (let count = 0; count < 1000; count++) stamper.write(factsOf(`flood/n${count}`), { a: '1' })
+  for (const id of ['b/one', 'b/two', 'c/one']) stamper.write(factsOf(id), { a: '1' })
+  for (let count = 0; count < 3; count++) {
+    await settle()
+    clock.advance(1000)
+  }
+  expect(written.map(([id]) => id)).toEqual(['flood/n0', 'b/one', 'c/one', 'flood/n1', 'b/two', 'flood/n2'])
+})
+
 it('Stamper writes what waits for one workload together, and nothing of its former pod', async () => {
   const { clock, written, settle } = start(1)
   stamper.write(factsOf('first'), { a: '0' })

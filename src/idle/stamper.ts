@@ -1,14 +1,22 @@
 /**
- * Writes annotations in the background, a bounded number a second: what is over waits, and delays no check. Best effort: what
- * fails is written anew at a later check.
+ * Writes annotations in the background, a bounded number a second: what is over waits, and delays no check. Namespaces take
+ * turns. Best effort: what fails is written anew at a later check.
  */
 import { Buckets } from '../base/buckets.ts'
 import type { Clock } from '../base/clock.ts'
 import { RetryLater } from '../base/errors.ts'
 import { Loop, type Rest } from '../base/loop.ts'
+import { Turns } from '../base/turns.ts'
 import { inOperatorsWords, isNotFound, KubeError } from '../kube/client.ts'
 import { Rarely, type RarelyOptions } from '../telemetry/rarely.ts'
-import type { StampPatch, Stamps, WorkloadFacts, WorkloadKey, WorkloadOwner } from './workloads/workload.ts'
+import {
+  namespaceIn,
+  type StampPatch,
+  type Stamps,
+  type WorkloadFacts,
+  type WorkloadKey,
+  type WorkloadOwner,
+} from './workloads/workload.ts'
 
 /** Without `facts` all that waits is written. */
 export type StampedOwner = Pick<WorkloadOwner, 'kind' | 'stamp'> & Partial<Pick<WorkloadOwner, 'facts'>>
@@ -38,8 +46,8 @@ export class Stamper {
   readonly #buckets: Buckets
   readonly #trouble: Rarely
   readonly #loop: Loop
-  /** By workload: a newer patch has all that an older one has. */
-  readonly #waiting = new Map<WorkloadKey, Waiting>()
+  /** By namespace, and by workload: a newer patch has all that an older one has. */
+  readonly #waiting = new Turns<Waiting>()
 
   constructor(options: StamperOptions) {
     const { clock, perSecond } = options
@@ -68,10 +76,11 @@ export class Stamper {
   /** @param isDue asked when its turn has come: another replica may have written a later look since */
   write(facts: WorkloadFacts, patch: StampPatch, isDue: StillDue = () => true): void {
     const key: WorkloadKey = `${facts.kind}:${facts.id}`
-    const before = this.#waiting.get(key)
+    const group = namespaceIn(facts.id)
+    const before = this.#waiting.get(group, key)
     // One for a former pod is lost.
     const older = before?.facts.podUid === facts.podUid ? before : undefined
-    this.#waiting.set(key, {
+    this.#waiting.set(group, key, {
       ...{ facts, patch: { ...older?.patch, ...patch } },
       isDue: now => isDue(now) || (older?.isDue(now) ?? false),
     })
@@ -81,15 +90,12 @@ export class Stamper {
   async #round(signal: AbortSignal): Promise<Rest> {
     let waitMs = 0
     const writes: Promise<void>[] = []
-    for (const [key, each] of this.#waiting) {
-      if (!this.#isDue(each)) {
-        this.#waiting.delete(key)
-        continue
-      }
-      waitMs = writes.length < together ? this.#buckets.take(bucket) : 0
-      if (waitMs > 0 || writes.length === together) break
-      this.#waiting.delete(key)
-      writes.push(this.#write(each, signal))
+    for (let each = this.#waiting.first; each; each = this.#waiting.first) {
+      const isDue = this.#isDue(each)
+      waitMs = isDue && writes.length < together ? this.#buckets.take(bucket) : 0
+      if (isDue && (waitMs > 0 || writes.length === together)) break
+      this.#waiting.take()
+      if (isDue) writes.push(this.#write(each, signal))
     }
     await Promise.all(writes)
     if (this.#waiting.size === 0) return { ms: Number.MAX_SAFE_INTEGER }

@@ -12,7 +12,7 @@ afterEach(() => scaler.stop())
 
 const stopped = { annotations: { [stamps.stopped]: 'x' } }
 
-function start(patch: (name: string) => void = () => {}) {
+function start(patch: (name: string) => void | Promise<void> = () => {}) {
   const { statefulSets: sets } = filledWatches()
   const clock = new ManualClock()
   const log = keepingLog()
@@ -22,7 +22,7 @@ function start(patch: (name: string) => void = () => {}) {
     kube: {
       patch: async ({ name, uid }, { spec }, { resourceVersion } = {}) => {
         calls.push([name, uid, resourceVersion, spec])
-        patch(name)
+        await patch(name)
         return null
       },
     },
@@ -71,6 +71,22 @@ it('Scaler writes rarely when somebody else writes another number again and agai
   }
   expect(calls.length).toBeGreaterThanOrEqual(5)
   expect(calls.length).toBeLessThanOrEqual(6)
+})
+
+it('Scaler lets namespaces take turns, so that one with very many sets delays no other', async () => {
+  let release = () => {}
+  const held = new Promise<void>(resolve => {
+    release = resolve
+  })
+  const { sets, calls, pass } = start(() => held)
+  const flood = Array.from({ length: 200 }, (_, i) => labelledSet({ name: `f${i}`, uid: `f${i}`, ...stopped }))
+  sets.show(...flood)
+  scaler.start()
+  await pass()
+  sets.show(labelledSet({ name: 'late', namespace: 'quiet', uid: 'late', ...stopped }))
+  release()
+  await pass()
+  expect(calls.slice(0, 3).map(call => (call as string[])[0])).toEqual(['f0', 'f1', 'late'])
 })
 
 it('Scaler leaves a conflict to the watch, and one that is refused holds no other', async () => {

@@ -3,6 +3,7 @@ import { Buckets } from '../../base/buckets.ts'
 import type { Clock } from '../../base/clock.ts'
 import { RetryLater } from '../../base/errors.ts'
 import { Loop, type Rest, restAfter } from '../../base/loop.ts'
+import { Turns } from '../../base/turns.ts'
 import { inOperatorsWords, isNotFound, type KubeClient, KubeError } from '../../kube/client.ts'
 import { Rarely, type RarelyOptions } from '../../telemetry/rarely.ts'
 import { type SetFacts, setKind } from './objects.ts'
@@ -25,7 +26,8 @@ export class Scaler {
   readonly #buckets: Buckets
   readonly #trouble: Rarely
   readonly #loop: Loop
-  readonly #waiting = new Set<string>()
+  /** Keys of sets, by namespace: one with thousands delays no other. */
+  readonly #waiting = new Turns<string>()
   #off: (() => void) | undefined
 
   constructor(options: ScalerOptions) {
@@ -61,28 +63,28 @@ export class Scaler {
 
   #add(set: SetFacts): void {
     if (!isOff(set)) return
-    this.#waiting.add(keyOf(set))
+    this.#waiting.set(set.namespace, keyOf(set), keyOf(set))
     this.#loop.wake()
   }
 
   async #round(signal: AbortSignal): Promise<Rest> {
     let nextMs = never.ms
     let failure: unknown
-    for (const key of [...this.#waiting]) {
+    const later: SetFacts[] = []
+    for (let key = this.#waiting.take(); key !== undefined && !signal.aborted; key = this.#waiting.take()) {
       const set = this.#options.sets.get(key)
-      const waitMs = set && isOff(set) ? this.#buckets.take(key) : 0
-      if (waitMs > 0) {
-        nextMs = Math.min(nextMs, waitMs)
-        continue
-      }
       // The watch brings what follows.
-      this.#waiting.delete(key)
       if (!set || !isOff(set)) continue
-      await this.#scale(set, signal).catch(error => {
-        this.#waiting.add(key)
-        failure = error
-      })
+      const waitMs = this.#buckets.take(key)
+      if (waitMs > 0) later.push(set)
+      if (waitMs > 0) nextMs = Math.min(nextMs, waitMs)
+      else
+        await this.#scale(set, signal).catch(error => {
+          later.push(set)
+          failure = error
+        })
     }
+    for (const set of later) this.#waiting.set(set.namespace, keyOf(set), keyOf(set))
     // One that cannot be scaled must not hold the others.
     if (failure !== undefined) throw failure
     return { ms: nextMs }

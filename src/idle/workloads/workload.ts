@@ -18,6 +18,9 @@ export interface Workload {
   readonly id: string
 }
 
+/** The namespace in an id; '' where ids of the kind have none. */
+export const namespaceIn = (id: string): string => id.slice(0, Math.max(0, id.indexOf('/')))
+
 /** A workload as text, such as `lab:ada`. */
 export type WorkloadKey = `${WorkloadKind}:${string}`
 

@@ -90,3 +90,86 @@ describe('requestStop', () => {
     expect(await idle().activity.requestStop({ ...ask, stopsPerMinute: 2 })).toBe('requested')
   })
 })
+
+describe('the stop of a notebook that does not answer', () => {
+  /** One notebook of the namespace `own`, silent for two hours. */
+  async function silentOne() {
+    const id = 'own/silent'
+    await idle().due.enrol('notebook', [id], 0)
+    const now = await idle().nowMs()
+    const silent = { lastMs: now, failures: 3, unreachableMs: now, warnedMs: now }
+    await idle().check('notebook', id, { activity: activity(silent) })
+    await idle().pass('notebook', id, 2 * hourMs)
+    const { score } = await idle().take('notebook', id)
+    const ask = idle().ask(id, score, await idle().activity.read('notebook', id, podUid))
+    return { kind: 'notebook' as const, ...ask, why: 'unreachable' as const }
+  }
+  /** Other notebooks of a namespace. */
+  async function add(namespace: string, answering: number, silent: number) {
+    const { redis, keys } = idle().store
+    const members = (what: string, count: number) =>
+      Array.from({ length: count }, (_, i) => [1, `${namespace}/${what}${i}`]).flat()
+    if (answering > 0) await redis.zadd(keys.due('notebook'), ...members('a', answering))
+    if (silent > 0) await redis.zadd(keys.dueSlow('notebook'), ...members('s', silent))
+  }
+
+  test.each<[string, 'requested' | 'held', readonly (readonly [string, number, number])[]]>([
+    [
+      'is requested when thousands of another namespace are silent',
+      'requested',
+      [
+        ['own', 9, 0],
+        ['flood', 0, 2000],
+      ],
+    ],
+    [
+      'is held when many of its own namespace are',
+      'held',
+      [
+        ['own', 2, 1],
+        ['other', 50, 0],
+      ],
+    ],
+    [
+      'is held when all other namespaces are silent',
+      'held',
+      [
+        ['own', 9, 0],
+        ['b', 0, 1],
+        ['c', 0, 1],
+        ['d', 0, 1],
+      ],
+    ],
+    [
+      'is held when nothing answers',
+      'held',
+      [
+        ['own', 0, 9],
+        ['b', 0, 1],
+      ],
+    ],
+    [
+      'is requested when a fifth of the namespaces are silent',
+      'requested',
+      [
+        ['b', 1, 0],
+        ['c', 1, 0],
+        ['d', 1, 0],
+        ['e', 1, 0],
+      ],
+    ],
+    [
+      'is held when more are',
+      'held',
+      [
+        ['b', 1, 0],
+        ['c', 1, 0],
+        ['d', 1, 0],
+      ],
+    ],
+  ])('%s', async (_, expected, others) => {
+    const ask = await silentOne()
+    for (const other of others) await add(...other)
+    expect(await idle().activity.requestStop(ask)).toBe(expected)
+  })
+})

@@ -94,7 +94,7 @@ export const controlsOfIdle: readonly Control[] = [
     edits: [
       {
         file: stops,
-        find: "return is_held(keys, ask.why, ask.stopsPerMinute) and 'held' or nil",
+        find: "return is_held(keys, id, ask.why, ask.stopsPerMinute) and 'held' or nil",
         replace: 'return nil',
       },
     ],

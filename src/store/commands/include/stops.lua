@@ -18,14 +18,40 @@ local function stops_of(stops)
   return redis.call('ZCARD', stops)
 end
 
--- is_held(keys, why, stops_per_minute): true if the fuse holds a stop. Where over a fifth of a kind do not answer, it is us.
--- keys: due, slow, stops
-local function is_held(keys, why, stops_per_minute)
+-- silent_share(keys, id): the part of a kind that does not answer. Where ids name a namespace, each of these counts as much as
+-- any other. Of the others the most silent one counts as if it answered: no namespace alone holds the stops of another.
+-- keys: due, slow
+local function silent_share(keys, id)
+  local own = string.match(id, '^[^/]*/')
   local slow = redis.call('ZCARD', keys.slow)
-  local all = redis.call('ZCARD', keys.due) + slow
-  if why == 'unreachable' and slow * 5 > all then
+  if not own then
+    return slow / (redis.call('ZCARD', keys.due) + slow)
+  end
+  local all, silent = {}, {}
+  for _, each in ipairs(redis.call('ZRANGE', keys.due, 0, -1)) do
+    local namespace = string.match(each, '^[^/]*/') or ''
+    all[namespace] = (all[namespace] or 0) + 1
+  end
+  for _, each in ipairs(redis.call('ZRANGE', keys.slow, 0, -1)) do
+    local namespace = string.match(each, '^[^/]*/') or ''
+    all[namespace], silent[namespace] = (all[namespace] or 0) + 1, (silent[namespace] or 0) + 1
+  end
+  local sum, count, most = 0, 0, 0
+  for namespace, number in pairs(all) do
+    local share = (silent[namespace] or 0) / number
+    sum, count = sum + share, count + 1
+    most = namespace == own and most or math.max(most, share)
+  end
+  return (sum - most) / count
+end
+
+-- is_held(keys, id, why, stops_per_minute): true if the fuse holds a stop. Where over a fifth do not answer, it is us.
+-- keys: due, slow, stops
+local function is_held(keys, id, why, stops_per_minute)
+  if why == 'unreachable' and silent_share(keys, id) > 0.2 then
     return true
   end
+  local all = redis.call('ZCARD', keys.due) + redis.call('ZCARD', keys.slow)
   return stops_of(keys.stops) >= math.max(stops_per_minute, math.floor(all / 20))
 end
 
@@ -76,7 +102,7 @@ local function refusal(keys, identity, id, ask)
   if not is_known or not is_warned(known, ask) or (ask.why ~= 'age' and not is_over(known, floor, ask)) then
     return 'changed'
   end
-  return is_held(keys, ask.why, ask.stopsPerMinute) and 'held' or nil
+  return is_held(keys, id, ask.why, ask.stopsPerMinute) and 'held' or nil
 end
 
 -- note_stop(keys, id, ask): the stop was requested: the fuse counts it, and touches are answered `stopping`.
