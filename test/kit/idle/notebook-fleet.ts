@@ -28,7 +28,10 @@ const policyPaths: Readonly<Record<string, string>> = {
 export interface NotebookFleetOptions {
   readonly replicas?: number
   readonly idle: NonNullable<ConfigInput['idle']>
+  readonly network?: ConfigInput['network']
   readonly env?: Readonly<Record<string, string>>
+  /** Rules of the account beside those of k8s/components/notebooks. */
+  readonly rights?: readonly object[]
 }
 
 const people = {
@@ -52,7 +55,7 @@ export class NotebookFleet {
     this.failpoints = new FailpointArms(join(stateDir, 'failpoints'))
   }
 
-  static async start({ replicas = 2, idle, env }: NotebookFleetOptions): Promise<NotebookFleet> {
+  static async start({ replicas = 2, idle, network, env, rights = [] }: NotebookFleetOptions): Promise<NotebookFleet> {
     const name = `nbs-${randomBytes(3).toString('hex')}`
     const stateDir = join(testBed().stateDir, 'fleets', name)
     mkdirSync(stateDir, { recursive: true })
@@ -63,7 +66,8 @@ export class NotebookFleet {
       ...{ run: ['notebooks'], installation: name, logLevel: 'debug', idle: { enabled: true, ...idle } },
       api: { host: '127.0.0.1' },
       redis: { url: redis.programUrl, keyPrefix: name },
-      kubernetes: { kubeconfig: await fleet.#account() },
+      kubernetes: { kubeconfig: await fleet.#account(rights) },
+      ...(network && { network }),
       identity: { provider: 'static', static: { file: 'tokens.yaml' } },
     }
     const configFile = join(stateDir, 'skylab.yaml')
@@ -115,7 +119,7 @@ export class NotebookFleet {
   }
 
   /** @returns the kubeconfig of an account with the rights of k8s/components/notebooks, under its policy */
-  async #account(): Promise<string> {
+  async #account(rights: readonly object[]): Promise<string> {
     const { kube } = this.kubeflow
     const metadata = { name: this.name }
     const subjects = [{ kind: 'ServiceAccount', name: account, namespace: this.name }]
@@ -126,7 +130,8 @@ export class NotebookFleet {
       return body
     }
     const shipped = await notebooksObjects()
-    const { rules } = shipped.find(({ kind }) => kind === 'ClusterRole') as unknown as { rules: object[] }
+    const role = shipped.find(({ kind }) => kind === 'ClusterRole') as unknown as { rules: object[] }
+    const rules = [...role.rules, ...rights]
     await this.#bound(shipped)
     const own = `/api/v1/namespaces/${this.name}/serviceaccounts`
     await must(own, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: account } })
