@@ -56,7 +56,9 @@ export class Stops {
   }
 
   /** Reads what the logs have by now, once for all that ask meanwhile. */
-  refresh(): Promise<void> {
+  async refresh(): Promise<void> {
+    // One that is under way may have begun before what the caller has just seen.
+    await this.#reading
     this.#reading ??= this.#readAll().finally(() => {
       this.#reading = undefined
     })

@@ -71,8 +71,12 @@ async function meet(
   if (order === 'first') await coming
   arm.release()
   const reply = await coming
-  // The check has ended when its token is gone.
-  const stop = await stops.next(name, before, async () => (await scoreOf(fleet, name)) !== score)
+  const isOver = async () => {
+    const standing = await scoreOf(fleet, name)
+    // Another token: the check has ended. Without one the stop was requested, and the replica is about to say so.
+    return standing !== null && standing !== score
+  }
+  const stop = await stops.next(name, before, isOver)
   arm.disarm()
   return stop && { reply, stop }
 }
