@@ -188,6 +188,22 @@ describe('contentMaker', () => {
     expect(of('delete')).toEqual([])
   })
 
+  it('makes a quota anew that counts wrongly, and nothing else, when it is repeated', async () => {
+    const quota = objectOf('ResourceQuota')
+    const { server, run, known, of } = making([secret, quota])
+    await run()
+    const uid = server.get('ResourceQuota', names.lab)!.metadata.uid!
+    known.miscounted = uid
+    await expect(run()).rejects.toBeInstanceOf(RetryLater)
+    expect(server.get('ResourceQuota', names.lab)).toBeUndefined()
+    expect(of('get Namespace')).toHaveLength(1)
+    await run()
+    await run()
+    expect(server.get('ResourceQuota', names.lab)!.metadata.uid).not.toBe(uid)
+    expect(of('delete')).toEqual(['delete ResourceQuota nb-ada'])
+    expect(of('create Secret')).toHaveLength(1)
+  })
+
   it('removes objects of an older operation, and asks for the namespace before each removal', async () => {
     const { server, run, of } = making()
     for (const object of [envMap, secret]) server.put(withOwnership(object, 6, namespaceUid))

@@ -12,6 +12,7 @@ import { withOwnership } from '../labs/render.ts'
 import { withActivityToken } from '../labs/token.ts'
 import { namespaceRef, refOf } from './cluster.ts'
 import type { LabContext, LabResult, LabStep } from './lab-context.ts'
+import { isMiscounted, refusedByQuota } from './quota.ts'
 import { readStanding } from './reading.ts'
 import { isRefusal, ObjectRefused } from './steps.ts'
 
@@ -22,16 +23,17 @@ export function placeOf({ kind, metadata: { name } }: KubeObject, lab: string): 
 
 /** The act that makes these objects of a lab. When it is repeated by the same owner, it makes only those that it lacks. */
 export function contentMaker(objects: readonly KubeObject[], lab: string): LabStep['run'] {
-  /** By object, the UID of the namespace in which this owner has made it. */
-  const madeIn = new Map<KubeObject, string>()
+  /** What this owner has made: by object its UID, and that of the namespace. */
+  const made = new Map<KubeObject, { readonly namespaceUid: string; readonly uid: string | undefined }>()
   const make = async (context: LabContext, object: KubeObject) => {
     const namespaceUid = context.known.namespaceUid!
-    if (madeIn.get(object) === namespaceUid) return
+    const before = made.get(object)
+    if (before?.namespaceUid === namespaceUid && !isMiscounted(context, before.uid)) return
     const place = placeOf(object, lab)
-    await makeObject(context.at(place), object).catch(error => {
+    const { metadata } = await makeObject(context.at(place), object).catch(error => {
       throw isRefusal(error) ? new ObjectRefused(error, place) : error
     })
-    madeIn.set(object, namespaceUid)
+    made.set(object, { namespaceUid, uid: metadata.uid })
   }
   return async context => {
     await context.failpoint('before-act')
@@ -108,21 +110,22 @@ async function adopt(context: LabContext, object: KubeObject, overQuota?: KubeEr
   const standing = await readStanding(context, object)
   if (!standing && overQuota) {
     await requireNamespace(context)
-    throw new NeedsSomeone(`The lab is more than its quota allows: ${overQuota.message}`, { cause: overQuota })
+    return refusedByQuota(context, object, overQuota)
   }
   if (!standing) throw new RetryLater('an object came and went', 100)
   const { uid, labels: standingLabels, ownerReferences, deletionTimestamp } = standing.metadata
-  const sameOp = standingLabels?.[labels.op] === String(context.op)
-  if (sameOp && ownerReferences?.some(owner => owner.uid === context.known.namespaceUid)) {
+  const isOurs = standingLabels?.[labels.op] === String(context.op) && !isMiscounted(context, uid)
+  if (isOurs && ownerReferences?.some(owner => owner.uid === context.known.namespaceUid)) {
     if (!deletionTimestamp) return standing
     throw new RetryLater('what was made before is being removed')
   }
   // A late writer must not destroy objects that a newer operation or a later owner made in the next namespace. So the
   // namespace is asked for after the object was read, for each such object.
   await requireNamespace(context)
-  // It was left by a late write of an older operation, since only operations write into this namespace.
+  // It was left by a late write of an older operation, since only operations write into this namespace; or it is a quota
+  // that counts wrongly.
   await context.kube.delete({ ...refOf(object), uid: uid! }, { ...context.call(), graceSeconds: 0 })
-  throw new RetryLater('what an older operation left stood in the way')
+  throw new RetryLater('what was made before stood in the way')
 }
 
 /** Checks the namespace after a refusal or a foreign object in it: it may have been replaced. */

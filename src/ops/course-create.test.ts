@@ -2,18 +2,21 @@
 import { describe, expect, it } from 'vitest'
 import { render } from '../../test/kit/labs/plan.ts'
 import type { KubeObject } from '../base/domain.ts'
+import { KubeError } from '../kube/client.ts'
 import { withOwnership } from '../labs/render.ts'
 import type { LabRecord, NewEvent } from '../store/records.ts'
 import { trust, user } from './testing/cluster.ts'
 import { ObjectServer } from './testing/objects.ts'
 import { makeRun } from './testing/run.ts'
 
+const identity = { username: user, quota: { spawn: true, cpu: 4, memoryBytes: 2 ** 34 } }
 const plan = render({ identity: { username: user } })
+const countedPlan = render({ identity })
 const containerStatuses = [{ name: 'lab', started: true, ready: true, restartCount: 0, state: { running: {} } }]
 
 /** Operation 7 creates a lab whose pod starts at once. `earlier`: the stream's events so far. */
-function creation(record: Partial<LabRecord> = {}, earlier: readonly NewEvent[] = []) {
-  const sealedPlan = JSON.stringify(plan)
+function creation(record: Partial<LabRecord> = {}, earlier: readonly NewEvent[] = [], planned = plan) {
+  const sealedPlan = JSON.stringify(planned)
   const status = { kind: 'create', status: 'pending', acting: true, attempts: 1 } as const
   const made = makeRun({ ...status, sealedPlan, ...record }, {}, earlier)
   const server = new ObjectServer()
@@ -36,7 +39,7 @@ function creation(record: Partial<LabRecord> = {}, earlier: readonly NewEvent[] 
   const inherit = (count: number, uid: string) => {
     const { metadata, ...rest } = trust.signed(withOwnership(plan.namespace, 7, null))
     show(server.put({ ...rest, metadata: { ...metadata, uid } }))
-    for (const object of plan.objects.slice(0, count)) server.put(withOwnership(object, 7, uid))
+    for (const object of planned.objects.slice(0, count)) server.put(withOwnership(object, 7, uid))
   }
   const requests = (verb: string) => server.requests.filter(request => request.startsWith(verb))
   return { ...made, server, inherit, requests }
@@ -96,5 +99,63 @@ describe('runCourse, for a creation,', () => {
     const { run, written } = creation({ claims: 2 }, [up])
     await run.run()
     expect(written.at(-1)!.events.map(([, data]) => data)).toEqual(['100', 'Operation complete for ada'])
+  })
+})
+
+describe('runCourse, for a creation whose quota counts a pod that was never stored,', () => {
+  const namespaceUid = 'uid-of-the-former-owner'
+  const used = { 'limits.cpu': '4', 'requests.cpu': '1' }
+  const words =
+    'pods "nb-ada" is forbidden: exceeded quota: nb-ada, requested: limits.cpu=4, used: limits.cpu=4, limited: limits.cpu=4'
+
+  /** All that a former owner made but the pod; the quota counts that, until it is made anew. */
+  function counted(record: Partial<LabRecord>) {
+    const made = creation({ claims: 2, namespaceUid, ...record }, [], countedPlan)
+    const { server, inherit } = made
+    inherit(countedPlan.objects.length - 1, namespaceUid)
+    const quota = server.put({ ...server.get('ResourceQuota', 'nb-ada')!, status: { used } })
+    server.onCreate = ({ kind }) => {
+      const standing = server.get('ResourceQuota', 'nb-ada')
+      if (kind === 'Pod' && standing?.status) throw new KubeError(403, 'Forbidden', words)
+    }
+    return { ...made, quota, remade: () => server.get('ResourceQuota', 'nb-ada')! }
+  }
+
+  it('makes the quota anew, once its UID is recorded, and then the pod', async () => {
+    const { run, written, requests, remade, quota, pass } = counted({ step: 'make.pod' })
+    await pass(run.run(), 10_000)
+    const { uid } = quota.metadata
+    expect(written[0]).toMatchObject({ fields: { namespaceUid, miscounted: uid, step: 'make.content' } })
+    expect(remade().metadata.uid).not.toBe(uid)
+    expect(written.at(-1)).toMatchObject({ outcome: 'running' })
+    expect(requests('delete')).toEqual(['delete ResourceQuota nb-ada'])
+    const told = written.flatMap(({ events }) => events).map(([, data]) => data)
+    expect(told.filter(data => data.startsWith('Created'))).toEqual([
+      'Created the namespace nublado-ada',
+      'Created the pod of the lab',
+    ])
+  })
+
+  it('tells once that it made the namespace when one owner has done all', async () => {
+    const { run, server, written, pass } = creation({}, [], countedPlan)
+    let attempts = 0
+    server.onCreate = ({ kind }) => {
+      if (kind !== 'Pod' || ++attempts > 1) return
+      server.put({ ...server.get('ResourceQuota', 'nb-ada')!, status: { used } })
+      throw new KubeError(403, 'Forbidden', words)
+    }
+    await pass(run.run(), 10_000)
+    expect([written.at(-1)!.outcome, attempts]).toEqual(['running', 2])
+    const told = written.flatMap(({ events }) => events).map(([, data]) => data)
+    expect(told.filter(data => data.startsWith('Created the namespace'))).toHaveLength(1)
+  })
+
+  it('makes it anew when a former owner has recorded that, and makes no pod before', async () => {
+    const { run, written, requests, quota, remade, pass } = counted({ step: 'make.content', miscounted: 'quota' })
+    Object.assign(quota.metadata, { uid: 'quota' })
+    await pass(run.run(), 10_000)
+    expect(requests('create Pod')).toHaveLength(1)
+    expect(remade().metadata.uid).not.toBe('quota')
+    expect(written.at(-1)).toMatchObject({ outcome: 'running' })
   })
 })

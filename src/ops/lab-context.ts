@@ -20,6 +20,8 @@ export interface LabKnown {
   podUid: string | undefined
   /** The watches' cache was found wrong: from here on steps ask the API server. */
   doubt: boolean
+  /** UID of a quota that counts a pod which does not exist: it is made anew. */
+  miscounted?: string | undefined
   /** This owner's binding to read, and the UID of the namespace that it is in. */
   readable?: { readonly namespaceUid: string; readonly bound: Promise<void> } | undefined
 }

@@ -76,12 +76,12 @@ class LabWork implements Work<LabShape> {
   #plan: LabShape['plan'] | undefined
 
   constructor(options: LabKindOptions, claimed: Claimed<LabShape>) {
-    const { namespaceUid, podUid } = claimed.claim.record
+    const { namespaceUid, podUid, miscounted } = claimed.claim.record
     this.#options = options
     this.#claimed = claimed
     this.#names = labNames(options.namespacePrefix, claimed.name)
     // A record from before the compare of Redis' data may be old: steps ask the cluster instead of using its UIDs.
-    this.known = { namespaceUid, podUid, doubt: claimed.recordMayBeOld }
+    this.known = { namespaceUid, podUid, miscounted, doubt: claimed.recordMayBeOld }
   }
 
   watch(): () => void {

@@ -48,6 +48,7 @@ describe('parseRecord', () => {
         failedAt: '6',
       },
       ...{ plan: 'v1.sealed', nsUid: 'ns-uid', podUid: 'pod-uid', pod: '1', failing: 'no room' },
+      miscounted: 'quota-uid',
       credential: 'v1.token',
       view: JSON.stringify(view),
     }
@@ -65,6 +66,7 @@ describe('parseRecord', () => {
         view,
       },
       ...{ sealedPlan: 'v1.sealed', namespaceUid: 'ns-uid', podUid: 'pod-uid', podPresent: true, failing: 'no room' },
+      miscounted: 'quota-uid',
       credential: 'v1.token',
       remains: false,
     })

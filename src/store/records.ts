@@ -40,6 +40,8 @@ export interface LabRecord extends OperationRecord {
   readonly namespaceUid: string | undefined
   readonly podUid: string | undefined
   readonly podPresent: boolean
+  /** UID of a quota that an operation found to count wrongly. It may be one of an older operation: no other object has it. */
+  readonly miscounted?: string | undefined
   /** The token with which the lab's own API is asked, sealed (`credential.ts`). */
   readonly credential?: string | undefined
   /** When the deletion was requested because nobody used the lab; undefined for any other. */
@@ -125,6 +127,7 @@ export interface LabFields extends OperationFields {
   readonly podUid?: string
   readonly podPresent?: boolean
   readonly view?: LabView
+  readonly miscounted?: string
   readonly credential?: string
 }
 
@@ -147,6 +150,7 @@ export const labForm: RecordForm<LabRecord, LabFields> = {
     namespaceUid: fields.get('nsUid') || undefined,
     podUid: fields.get('podUid') || undefined,
     podPresent: fields.get('pod') === '1',
+    miscounted: fields.get('miscounted') || undefined,
     credential: fields.get('credential') || undefined,
     culledMs: culledAt(ofOp(fields.get('op')!, fields.get('cull'))),
   }),

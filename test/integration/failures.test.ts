@@ -43,7 +43,8 @@ async function letGo(fleet: Fleet, user: Client): Promise<void> {
 }
 
 describe('a creation on nodes without room', () => {
-  const fleet = useFleet({ replicas: 2, config: { lab: { sizes }, times: { noRoomGraceSeconds: 2 } } })
+  const people = { counted: { quota: { cpu: 4, memory: 16 } } }
+  const fleet = useFleet({ replicas: 2, people, config: { lab: { sizes }, times: { noRoomGraceSeconds: 2 } } })
 
   test.concurrent('reports a pod that finds no node, and fails after the grace', async () => {
     const user = fleet().user()
@@ -101,6 +102,31 @@ describe('a creation on nodes without room', () => {
     expect(outcome).toBe('failed')
     expect(errors.at(-1)).toMatch(/^The lab is more than its quota allows: .*exceeded quota: tight.*pods=1.*pods=0/)
     await expectForgiven(fleet(), user)
+  })
+
+  test.concurrent('makes its quota anew when that counts a pod that was never stored', async () => {
+    const user = fleet().as('counted')
+    const namespace = fleet().namespace(user.username)
+    const arm = fleet().arm('lab.create.make.pod.before-act', 'hold', { user: user.username })
+    await user.create()
+    await arm.landed()
+    const { kube } = fleet().world
+    const quotaThat = (has: string, isSo: (used: Record<string, string>) => boolean) =>
+      eventually(has, async () => {
+        const quota = await kube.get('ResourceQuota', `nb-${user.username}`, namespace)
+        return isSo(quota?.status?.used ?? {}) && quota
+      })
+    const counted = await quotaThat('a quota that is counted', used => 'limits.cpu' in used)
+    // The API server leaves this when the sender of a pod dies behind the charge.
+    const status = { used: counted.status.hard }
+    await kube.patch('ResourceQuota', counted.metadata.name, namespace, { status }, 'status')
+    arm.release()
+    const { outcome, events } = await user.follow()
+    expect(outcome).toBe('complete')
+    expect(events.filter(({ data }) => data.startsWith('Created the namespace'))).toHaveLength(1)
+    const anew = await quotaThat('the new quota, counted', used => 'limits.cpu' in used)
+    expect(anew.metadata.uid).not.toBe(counted.metadata.uid)
+    expect(anew.status.used['limits.cpu']).not.toBe(status.used['limits.cpu'])
   })
 
   test.concurrent('fails with a reason when a foreign namespace has the name, and does not touch it', async () => {

@@ -50,7 +50,10 @@ export class ObjectServer {
       return 'accepted' as const
     },
     account: async () => 'system:serviceaccount:skylab:skylab',
-    list: async () => [],
+    list: async (_: string, kind: string, project: (object: KubeObject) => unknown) => {
+      this.requests.push(`list ${kind}`)
+      return [...this.#objects.values()].filter(object => object.kind === kind).map(project)
+    },
     settled: async () => {},
   } as unknown as ClusterClient
 }

@@ -56,6 +56,7 @@ test.each<[string, Evidence]>([
   ['a take-over that another one was struck in', struckAmid(taken(6000), 3200)],
   ['a pod of the same name after the first was deleted', again()],
   ['a namespace that its former owner makes once more when it is gone', madeLate(1)],
+  ['a quota that its operation makes anew', recounted(opOfAda)],
   ['an answer that nobody got, and nothing done', plus.history(...call('create', 'ada', {}))],
   [
     'a replica that says nothing after an end',
@@ -183,6 +184,7 @@ test.each<[string, Evidence, RegExp]>([
     /^I9 secrets\/nb-ada/,
   ],
   ['a namespace that its owner makes once more when it is gone', madeLate(2), /^I9 namespaces\/lab-bob/],
+  ['a quota that is made anew after somebody else removed it', recounted(opOfBob), /^I9 resourcequotas\/nb-ada/],
   ['files left open', using({ files: 40 }), /^I10 replica-1 has 40 open files/],
   ['connections to Redis left open', using({ redis: 5 }), /^I10 replica-1 has 5 connections to Redis/],
   ['other connections left open', using({ outgoing: 90 }), /^I10 replica-1 has 90 other connections/],
@@ -258,6 +260,17 @@ function madeLate(claim: number): Evidence {
     request('create', path, opOfBob - 9, 30, { claim }),
     request('delete', path, undefined, 40),
   )
+}
+
+/** Ada's quota is removed by this operation, and made a second time by hers. */
+function recounted(op: number): Evidence {
+  const path = 'lab-ada/resourcequotas/nb-ada'
+  const { audit } = plus.audit(
+    request('create', path, opOfAda, 112),
+    request('delete', path, op, 114),
+    request('create', path, opOfAda, 116),
+  )
+  return { ...plus.cluster(object('ResourceQuota', 'nb-ada')), audit }
 }
 
 /** Accepted long before its end. */

@@ -110,8 +110,11 @@ export function checkI9({ audit, expects }: Pick<Evidence, 'audit' | 'expects'>)
   )
   return [...groups].flatMap(([what, requests]) => {
     if (requests.length === 1) return []
+    const deletions = audit.filter(request => succeeded(request) && request.verb === 'delete')
     // If Redis went back, an operation may find its own namespace removed, and makes everything again.
-    if ((expects.redisLoss || isLate(requests)) && remade(requests, audit)) return []
+    const mayLoseAll = expects.redisLoss || isLate(requests)
+    if (mayLoseAll && remade(requests, deletions, ({ resource }) => resource === 'namespaces')) return []
+    if (remade(requests, deletions, deletion => isRecount(requests[0]!, deletion))) return []
     return [`I9 ${what}: made ${requests.length} times`]
   })
 }
@@ -120,17 +123,19 @@ export function checkI9({ audit, expects }: Pick<Evidence, 'audit' | 'expects'>)
 const isLate = ([first, ...more]: readonly AuditedRequest[]) =>
   more.every(({ claim }) => claim !== undefined && claim < (first!.claim ?? 0))
 
-function remade([first, ...more]: readonly AuditedRequest[], audit: readonly AuditedRequest[]): boolean {
+/** A quota that counts a pod which was never stored is removed by its own operation, and made anew. */
+const isRecount = ({ resource, name, op }: AuditedRequest, deletion: AuditedRequest) =>
+  resource === 'resourcequotas' && deletion.resource === resource && deletion.name === name && deletion.op === op
+
+/** Whether such a deletion came before each later creation. */
+function remade(
+  [first, ...more]: readonly AuditedRequest[],
+  deletions: readonly AuditedRequest[],
+  isSuch: (deletion: AuditedRequest) => boolean,
+): boolean {
   const { namespace, completedAtMs } = first!
-  const deletions = audit.filter(
-    request => succeeded(request) && request.verb === 'delete' && request.resource === 'namespaces',
-  )
+  const such = deletions.filter(deletion => deletion.namespace === namespace && isSuch(deletion))
   return more.every(({ completedAtMs: untilMs }) =>
-    deletions.some(
-      deletion =>
-        deletion.namespace === namespace &&
-        deletion.completedAtMs >= completedAtMs &&
-        deletion.completedAtMs <= untilMs,
-    ),
+    such.some(deletion => deletion.completedAtMs >= completedAtMs && deletion.completedAtMs <= untilMs),
   )
 }
