@@ -14,6 +14,7 @@ describe('parseOptions', () => {
       inCluster: false,
       hub: null,
       tenants: false,
+      notebooks: false,
       idle: false,
       apps: false,
       rollout: 0,
@@ -33,6 +34,7 @@ describe('parseOptions', () => {
       inCluster: false,
       hub: null,
       tenants: false,
+      notebooks: false,
       idle: false,
       apps: false,
       rollout: 0,
@@ -91,6 +93,13 @@ describe('--hub', () => {
     ['--hub --in-cluster', /--hub: not with --in-cluster/],
   ])('refuses %s', (line, words) => {
     expect(() => parseOptions(line.split(' '))).toThrow(words)
+  })
+})
+
+describe('--notebooks', () => {
+  it('is a part of the demo in the cluster', () => {
+    expect(parseOptions(['--notebooks', '--in-cluster'])).toMatchObject({ notebooks: true, inCluster: true })
+    expect(() => parseOptions(['--notebooks'])).toThrow(/--notebooks: only with --in-cluster/)
   })
 })
 

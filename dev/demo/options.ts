@@ -16,6 +16,7 @@ export const usage = `usage: npm run demo -- [OPTIONS]
   --in-cluster        build the image, and run replicas, Redis and names as pods of the cluster (needs a real node)
   --hub               a JupyterHub before it, to log in to with a browser (needs a real node)
   --tenants           people make namespaces and become root of them; with --in-cluster: install tenants too
+  --notebooks         with --in-cluster: install notebooks too, and leave a StatefulSet alone until it is stopped
   --idle              five labs are left alone: those that nobody uses end (needs a real node); with --hub through a Hub
   --apps              MLflow and Streamlit for a group, with a browser, through two gateways (needs a real node)
   --hub-version N     its major version, 5 or 6 (default 6)
@@ -37,6 +38,8 @@ export interface DemoOptions {
   readonly hub: HubVersion | null
   /** Whether people make namespaces, instead of labs; in the cluster, beside labs. */
   readonly tenants: boolean
+  /** Whether notebooks are installed too, in the cluster. */
+  readonly notebooks: boolean
   /** Whether labs are left alone until those that nobody uses end. */
   readonly idle: boolean
   /** Whether a group has apps, instead of labs. */
@@ -62,6 +65,7 @@ export function parseOptions(args: readonly string[]): DemoOptions {
     inCluster: values['in-cluster'],
     hub: values.hub ? hubVersion(values['hub-version'] ?? '6') : null,
     tenants: values.tenants,
+    notebooks: values.notebooks,
     idle: values.idle,
     apps: values.apps,
     rollout: values.rollout === undefined ? 0 : count('rollout', values.rollout),
@@ -80,7 +84,7 @@ function parse(args: readonly string[]) {
   const text = { type: 'string' } as const
   const options = {
     ...{ once: flag, json: flag, 'keep-lab': flag, 'no-lab': flag, 'in-cluster': flag, rollout: text },
-    ...{ hub: flag, 'hub-version': text, tenants: flag, idle: flag, apps: flag },
+    ...{ hub: flag, 'hub-version': text, tenants: flag, notebooks: flag, idle: flag, apps: flag },
     ...{ replicas: number, users: number, kwok: text, kubeconfig: text, context: text },
   }
   try {
@@ -95,6 +99,7 @@ function refuseMixtures(values: ReturnType<typeof parse>): void {
   if (values.rollout !== undefined && !(values['in-cluster'] && values.once)) {
     throw new UsageError('--rollout: only with --in-cluster and --once')
   }
+  if (values.notebooks && !values['in-cluster']) throw new UsageError('--notebooks: only with --in-cluster')
   if (values['hub-version'] !== undefined && !values.hub) throw new UsageError('--hub-version: only with --hub')
   if (values.hub && values.tenants) throw new UsageError('--tenants: not with --hub')
   for (const name of ['tenants', 'in-cluster', 'kwok', 'kubeconfig', 'context'] as const) {

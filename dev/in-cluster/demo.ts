@@ -9,6 +9,7 @@ import { aborted } from '../process/program.ts'
 import { createProgress, type Progress } from '../process/progress.ts'
 import { openRun } from '../run/run.ts'
 import { askFromInside, type InsideAnswer } from './inside.ts'
+import { type ShownNotebook, showNotebook } from './notebook.ts'
 import { complaints, type RolloutReport, rolloutUnderLoad } from './rollout.ts'
 import { type InCluster, type PlacedPod, type Prepared, placedPods, prepareInCluster, startInCluster } from './stack.ts'
 import { type StartTimes, startTimes } from './start-times.ts'
@@ -30,6 +31,8 @@ export interface InClusterReport {
   readonly lab: DemoLab | null
   /** An LNamespace that became Ready; null without `--tenants`. */
   readonly tenant: ShownTenant | null
+  /** A StatefulSet that nobody used; null without `--notebooks`. */
+  readonly notebook: ShownNotebook | null
   readonly rollout: RolloutReport | null
   readonly seconds: {
     readonly setup: number
@@ -63,6 +66,7 @@ export async function demoInCluster(options: DemoOptions, signal: AbortSignal): 
       users,
       kwok,
       tenants: options.tenants,
+      notebooks: options.notebooks,
       progress,
       signal,
     })
@@ -96,13 +100,19 @@ async function show(
     ? await progress.part('an LNamespace, until it is Ready', () => showTenant(stack, signal))
     : null
   if (tenant) say(options, formatTenant(tenant))
+  const notebook = options.notebooks
+    ? await progress.part('a StatefulSet that nobody uses, until it is stopped', () =>
+        showNotebook(kubectl, images.controller, signal),
+      )
+    : null
+  if (notebook) say(options, formatNotebook(notebook))
   const spawned = options.lab ? await spawn(context) : null
   const { layout, ...figures } = prepared.image
   const report: InClusterReport = {
     url,
     kubeconfig: cluster.kubeconfig,
     users: Object.fromEntries(Object.entries(stack.users).map(([name, { token }]) => [name, { token }])),
-    ...{ image: figures, pods, inside, start, tenant, rollout: null },
+    ...{ image: figures, pods, inside, start, tenant, notebook, rollout: null },
     lab: spawned?.lab ?? null,
     seconds: { ...seconds, spawn: spawned?.seconds ?? null, delete: null },
   }
@@ -149,6 +159,9 @@ async function roll({ options, progress, stack, signal }: Context): Promise<Roll
 
 const formatTenant = ({ name, columns, seconds }: ShownTenant) =>
   `The LNamespace ${name} was Ready after ${seconds} s, and was deleted again:\n  ${columns}\n`
+
+const formatNotebook = ({ name, stoppedAt, seconds }: ShownNotebook) =>
+  `The StatefulSet ${name}, which nobody used, was stopped at ${stoppedAt}; its pod was gone ${seconds} s after it was ready.\n`
 
 function formatRollout(report: RolloutReport): string {
   const { labs, failedSpawns, requests, repeated, failedRequests, streamsResumed, seconds } = report

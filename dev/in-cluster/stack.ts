@@ -2,6 +2,7 @@
 import { chown, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { notebookCrd } from '../../test/kit/idle/notebook-crd.ts'
 import { clusterNeeds, startCluster } from '../cluster/cluster.ts'
 import type { Cluster, ClusterChoice } from '../cluster/types.ts'
 import { type ControllerImage, controllerImage } from '../image/controller.ts'
@@ -49,6 +50,8 @@ export interface InClusterOptions {
   readonly kwok: number
   /** Whether the component tenants is installed too. */
   readonly tenants: boolean
+  /** Whether the component notebooks is. */
+  readonly notebooks: boolean
   readonly progress: Progress
   readonly signal?: AbortSignal | undefined
 }
@@ -87,9 +90,12 @@ export async function startInCluster(options: InClusterOptions): Promise<InClust
     await rolledOut(kubectl, 'statefulset/skylab-redis')
     await rolledOut(kubectl, 'deployment/skylab')
     if (plan.tenants) await rolledOut(kubectl, 'deployment/skylab-tenants')
+    if (plan.notebooks) await rolledOut(kubectl, 'deployment/skylab-notebooks')
   }
   await progress.part('overlay demo, until its replicas are ready', async () => {
     await provideVolume(cluster, stateDir)
+    // Its replicas are not ready without the definition, which Kubeflow brings elsewhere.
+    if (plan.notebooks) await cluster.apply(JSON.stringify(notebookCrd))
     await apply()
   })
   const url = `https://${await addressOf(kubectl, 'skylab')}:8080`
@@ -102,7 +108,7 @@ export async function startInCluster(options: InClusterOptions): Promise<InClust
 }
 
 async function planOverlay(options: InClusterOptions, cluster: Cluster, users: DemoUsers): Promise<OverlayPlan> {
-  const { stateDir, prepared, tenants, progress, signal } = options
+  const { stateDir, prepared, tenants, notebooks, progress, signal } = options
   const { tools, image } = prepared
   const [certificates, registry, images, labs] = await Promise.all([
     makeCertificates(join(stateDir, 'certificates')),
@@ -125,6 +131,7 @@ async function planOverlay(options: InClusterOptions, cluster: Cluster, users: D
     users,
     certificates,
     tenants,
+    notebooks,
   }
 }
 
