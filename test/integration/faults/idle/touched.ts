@@ -81,11 +81,14 @@ async function meet(
   return stop && { reply, stop }
 }
 
+/** On a busy machine a user comes when the pod is gone already: then there is no lab to keep. */
+const isTold = (reply: Reply) => reply === 'stopping' || reply === 'none'
+
 async function judge(trial: Trial, lab: IdleLab, { reply, stop }: Pair, words: string): Promise<void> {
   const isStopped = stop.result === 'requested'
   if (reply === 'kept' && isStopped) trial.violation(`${words}: kept by the reply, and stopped`)
-  else if (reply === 'stopping' && !isStopped) trial.violation(`${words}: told stopping, and not stopped`)
-  else if (reply !== 'kept' && reply !== 'stopping') trial.violation(`${words}: the reply was ${reply}`)
+  else if (isTold(reply) && !isStopped) trial.violation(`${words}: told ${reply}, and not stopped`)
+  else if (reply !== 'kept' && !isTold(reply)) trial.violation(`${words}: the reply was ${reply}`)
   if (isStopped && stop.podUid !== lab.podUid) trial.violation(`${words}: another pod was stopped`)
   if (!isStopped && !(await isRunning(lab))) trial.violation(`${words}: ${stop.result}, and it runs no more`)
 }
