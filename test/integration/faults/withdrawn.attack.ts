@@ -33,8 +33,8 @@ const lanes = isWhole ? 3 : 1
 
 /** Rights that these labs never need: they claim no volumes. */
 const untried = new Set(['create persistentvolumeclaims'])
-/** Rights that are needed only if a DaemonSet of that name exists already, or nodes join it. */
-const rare = new Set(['get daemonsets', 'patch daemonsets'])
+/** Rights that are needed only if a DaemonSet of that name exists already, or nodes join it; and for stamps of idle labs. */
+const rare = new Set(['get daemonsets', 'patch daemonsets', 'patch pods'])
 /** Rights for an object of an older creation in the way: a right that is bound then reads and removes it. */
 const binding = new Set(['create rolebindings', 'bind clusterroles'])
 

@@ -50,7 +50,8 @@ export class Account {
   /** Grants all rights that a controller of this installation has, as one role. */
   async grant(config: ConfigInput): Promise<void> {
     const { namespace: name } = this
-    this.#rules = [...this.#rules, ...labRights(configSchema.parse(config))]
+    const parsed = configSchema.parse(config)
+    this.#rules = [...this.#rules, ...labRights(parsed), ...(parsed.idle.enabled ? controllerRights.idle : [])]
     const metadata = { name, labels: { [installationLabel]: config.installation! } }
     const subjects = [{ kind: 'ServiceAccount', name: accountName, namespace: name }]
     const roleRef = { apiGroup: group, kind: 'ClusterRole', name }
