@@ -9,7 +9,7 @@ import type { Arm } from '../../kit/failpoints/failpoint-arms.ts'
 import { type Client, defaultOptions, type Followed } from '../../kit/fleet/client.ts'
 import type { Fleet, FleetOptions } from '../../kit/fleet/fleet.ts'
 import { FullLab } from '../../kit/fleet/full-lab.ts'
-import { objectsMade, type Point, type Story } from './points.ts'
+import { isWhole, objectsMade, type Point, type Story } from './points.ts'
 
 export const ttlMs = 3000
 export const scanIntervalMs = 300
@@ -39,8 +39,8 @@ export async function fullLabFleet({ context }: Pick<Trial, 'context'>, labs: nu
   const fullLab = new FullLab()
   context.onTestFinished(() => fullLab.remove())
   await fullLab.make(labs)
-  // A pod finds no room until its claim is bound, which takes seconds on a busy cluster.
-  const times = { noRoomGraceSeconds: 5 }
+  // A pod finds no room until its claim is bound, which takes seconds on a busy cluster, and more beside 48 others.
+  const times = { noRoomGraceSeconds: isWhole ? 15 : 5 }
   return { ...waveFleet, fullLab, config: { ...waveFleet.config, times } } satisfies FleetOptions
 }
 
