@@ -126,7 +126,9 @@ function policiesOf(app: Fact, spec: AppSpec, { apps, ownNamespace, installation
     },
   })
   return [
-    policy(groupPolicyName(id), [{ from: [ofGroup, ...(apps.labs && !group.isTenant ? [labs] : [])], ports: targetsOf(ports) }]),
+    policy(groupPolicyName(id), [
+      { from: [ofGroup, ...(apps.labs && !group.isTenant ? [labs] : [])], ports: targetsOf(ports) },
+    ]),
     policy(proxyPolicyName(id), http ? [{ from: [gateway], ports: [targetOf(http)] }] : []),
   ]
 }
