@@ -1,6 +1,7 @@
 /** Rules for the heads of requests beyond Node's parser, so that every reader reads a head in the same way. Pure. */
 import type { IncomingMessage } from 'node:http'
 import { ApiError } from './errors.ts'
+import { lowerOf } from './remembered.ts'
 
 /** Names and values in turn, as Node's `rawHeaders`. */
 export type HeaderList = readonly string[]
@@ -46,12 +47,13 @@ export function malformed(status: number, msg: string, ...loc: string[]): ApiErr
 }
 
 function repeatedOf(rawHeaders: HeaderList, single: ReadonlySet<string>): string | undefined {
-  const seen = new Set<string>()
+  // At most as many as there are such names.
+  const seen: string[] = []
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!.toLowerCase()
+    const name = lowerOf(rawHeaders[i]!)
     if (!single.has(name)) continue
-    if (seen.has(name)) return name
-    seen.add(name)
+    if (seen.includes(name)) return name
+    seen.push(name)
   }
   return undefined
 }

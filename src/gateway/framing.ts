@@ -1,4 +1,5 @@
 /** What holds for one connection only: how heads frame bodies, and which headers end at the gateway. Pure. */
+import { lowerOf } from '../base/remembered.ts'
 import type { HeaderList } from '../base/request-head.ts'
 
 /** What framing needs of a request. */
@@ -47,16 +48,20 @@ export const hasBody = ({ headers }: RequestHead): boolean =>
  * client did not ask for
  */
 export function answerHeaders(status: number, list: HeaderList): string[] | undefined {
-  const dropped = new Set(ofOneConnection)
+  let named: Set<string> | undefined
   for (let i = 0; i < list.length; i += 2) {
-    const name = list[i]!.toLowerCase()
+    const name = lowerOf(list[i]!)
     if (name === 'transfer-encoding' && !isChunked(list[i + 1]!)) return undefined
-    if (name === 'connection') for (const option of list[i + 1]!.split(',')) dropped.add(option.trim().toLowerCase())
+    if (name !== 'connection') continue
+    named ??= new Set()
+    for (const option of list[i + 1]!.split(',')) named.add(lowerOf(option.trim()))
   }
-  // An app cannot hide where its body ends.
-  dropped.delete('content-length')
-  if (status < 200 || status === 204) dropped.add('content-length')
-  return without(list, dropped)
+  const hasLength = status >= 200 && status !== 204
+  return listed(list, name => {
+    // An app cannot hide where its body ends.
+    if (name === 'content-length') return hasLength
+    return !ofOneConnection.has(name) && !named?.has(name)
+  })
 }
 
 /** @returns a head as bytes of latin1, as it came */
@@ -68,10 +73,12 @@ export function headText(line: string, list: HeaderList): string {
 
 const isChunked = (coding: string | string[]) => String(coding).trim().toLowerCase() === 'chunked'
 
-function without(list: HeaderList, names: ReadonlySet<string>): string[] {
+const without = (list: HeaderList, names: ReadonlySet<string>): string[] => listed(list, name => !names.has(name))
+
+function listed(list: HeaderList, isKept: (name: string) => boolean): string[] {
   const kept: string[] = []
   for (let i = 0; i < list.length; i += 2) {
-    if (!names.has(list[i]!.toLowerCase())) kept.push(list[i]!, list[i + 1]!)
+    if (isKept(lowerOf(list[i]!))) kept.push(list[i]!, list[i + 1]!)
   }
   return kept
 }

@@ -29,6 +29,8 @@ export interface SpanEnd {
 export interface Span {
   /** Identifies the span as a parent, and its trace in logs; undefined without a trace. */
   readonly traceparent: string | undefined
+  /** Nothing is recorded of it: what would describe its end need not be made. */
+  readonly isSilent?: true
   child(name: string, options?: SpanOptions): Span
   /** To be called once. A span that is never ended is never sent. */
   end(end?: SpanEnd): void
@@ -88,21 +90,22 @@ export const formatTraceparent = ({ traceId, spanId, sampled }: TraceContext) =>
 
 /** Fields of log lines that name an origin, without unknown ones. */
 export function originFields(requestId: string | undefined, traceparent: string | undefined) {
-  const traceId = parseTraceparent(traceparent)?.traceId
+  const traceId = traceparent === undefined ? undefined : parseTraceparent(traceparent)?.traceId
   return { ...(requestId !== undefined && { requestId }), ...(traceId !== undefined && { traceId }) }
 }
 
 /** Passes on the client's trace, and records nothing. */
 function silentSpan(traceparent: string | undefined): Span {
-  const span: Span = { traceparent, child: () => span, end: () => {} }
+  const span: Span = { traceparent, isSilent: true, child: () => span, end: () => {} }
   return span
 }
+const silence = silentSpan(undefined)
 
 /** Tracing without a receiver. */
 export const noTracing: Tracing = {
   request: traceparent => {
-    const context = parseTraceparent(traceparent)
-    return silentSpan(context && formatTraceparent(context))
+    const context = traceparent === undefined ? undefined : parseTraceparent(traceparent)
+    return context ? silentSpan(formatTraceparent(context)) : silence
   },
   operation: ({ traceparent }) => silentSpan(traceparent),
   close: async () => {},

@@ -2,9 +2,11 @@
 import type { AppRoute } from '../../base/app-route.ts'
 import type { Clock } from '../../base/clock.ts'
 import { RetryLater } from '../../base/errors.ts'
+import { after, caught, type Soon } from '../../base/soon.ts'
 import type { LoginStore } from '../../store/apps/logins.ts'
 import type { AppRing } from '../../store/apps/rings.ts'
 import type { SessionStore } from '../../store/apps/sessions.ts'
+import type { Bearer } from './bearers.ts'
 import { holdMs, type Seen, SessionChecks } from './checks.ts'
 import { type Entrance, Entrances } from './entrances.ts'
 import type { MemberTable, Person, RouteTable } from './tables.ts'
@@ -42,6 +44,8 @@ export interface Admission {
   readonly person?: Person | undefined
   /** By which session; absent for one who was let in by a token. */
   readonly admitted?: Admitted | undefined
+  /** By which token, where the app is not for everybody. */
+  readonly bearer?: Bearer | undefined
 }
 
 export interface Admitted {
@@ -77,6 +81,13 @@ export interface AccessOptions {
 /** A route that changes meanwhile is looked at again. */
 const mostLooks = 3
 
+type JudgeBy = (route: AppRoute | undefined) => Soon<Verdict>
+
+function unavailableWhileAway(error: unknown): Verdict {
+  if (error instanceof RetryLater) return { is: 'unavailable' }
+  throw error
+}
+
 export class Access {
   readonly #options: AccessOptions
   readonly #checks: SessionChecks
@@ -92,20 +103,28 @@ export class Access {
     bell.on(ring => this.#heard(ring))
   }
 
-  async verdict({ appId, login, session }: Presented): Promise<Verdict> {
-    const verdict = await this.#judge(appId, route => this.#judgeCookies(route, login, session))
-    if (verdict.is === 'in' && verdict.admitted) this.#options.onUse?.(verdict.admitted.seen)
-    return verdict
+  /** At once where all is known that it needs. */
+  verdict({ appId, login, session }: Presented): Soon<Verdict> {
+    const verdict = this.#judge(appId, route => this.#judgeCookies(route, login, session))
+    return after(verdict, given => {
+      if (given.is === 'in' && given.admitted) this.#options.onUse?.(given.admitted.seen)
+      return given
+    })
   }
 
-  /** Of one whom the identity source knows by a token, for this request alone. */
-  verdictOf({ user, groups }: Person, appId: string): Promise<Verdict> {
+  /**
+   * Of one whom the identity source knows, for this request alone.
+   * @param by the token that says who it is
+   */
+  verdictOf({ user, groups }: Person, appId: string, by?: Bearer): Soon<Verdict> {
     const person = { user, groups }
-    return this.#judge(appId, async (route): Promise<Verdict> => {
+    return this.#judge(appId, (route): Verdict => {
       if (!route) return { is: 'unknown' }
       const may = this.permits(route, person)
       if (may === 'unknown') return { is: 'unavailable' }
-      return may ? { is: 'in', route, user, person } : { is: 'forbidden', route, user }
+      if (!may) return { is: 'forbidden', route, user }
+      const bearer = route.audience.kind === 'public' ? undefined : by
+      return { is: 'in', route, user, person, bearer }
     })
   }
 
@@ -134,61 +153,65 @@ export class Access {
   }
 
   /** Person of a login, as it is by now. For `Cuts`. */
-  current(loginHash: string, version: string): Promise<Visitor | undefined> {
+  current(loginHash: string, version: string): Soon<Visitor | undefined> {
     return this.#visitors.current(loginHash, version)
   }
 
-  async #judge(appId: string, by: (route: AppRoute | undefined) => Promise<Verdict>): Promise<Verdict> {
-    const verdict = await this.#judgeNow(appId, by).catch((error): Verdict => {
-      if (error instanceof RetryLater) return { is: 'unavailable' }
-      throw error
+  #judge(appId: string, by: JudgeBy): Soon<Verdict> {
+    const verdict = caught(() => this.#judgeNow(appId, by, mostLooks), unavailableWhileAway)
+    return after(verdict, given => {
+      this.#options.onVerdict?.(given.is)
+      return given
     })
-    this.#options.onVerdict?.(verdict.is)
-    return verdict
   }
 
-  async #judgeNow(appId: string, by: (route: AppRoute | undefined) => Promise<Verdict>): Promise<Verdict> {
-    for (let look = 1; look <= mostLooks; look++) {
-      if (!(await this.#areTablesFresh())) return { is: 'unavailable' }
-      const route = this.#options.routes.get(appId)
+  #judgeNow(appId: string, by: JudgeBy, looks: number): Soon<Verdict> {
+    if (looks === 0) return { is: 'unavailable' }
+    return after(this.#areTablesFresh(), areFresh => {
+      const route = areFresh ? this.#options.routes.get(appId) : 'unknown'
       if (route === 'unknown') return { is: 'unavailable' }
-      const verdict = await by(route)
-      // What was judged by another route says nothing about this one.
-      if (this.#options.routes.get(appId) === route) return verdict
-    }
-    return { is: 'unavailable' }
+      return after(by(route), verdict =>
+        // What was judged by another route says nothing about this one.
+        this.#options.routes.get(appId) === route ? verdict : this.#judgeNow(appId, by, looks - 1),
+      )
+    })
   }
 
-  async #judgeCookies(
-    route: AppRoute | undefined,
-    login: readonly string[],
-    session: readonly string[],
-  ): Promise<Verdict> {
+  #judgeCookies(route: AppRoute | undefined, login: readonly string[], session: readonly string[]): Soon<Verdict> {
     if (route?.audience.kind === 'public') return { is: 'in', route }
-    const visitors = await this.#visitors.claimed(login)
-    if (!route) return { is: (await this.#visitors.present(visitors)) ? 'unknown' : 'login' }
-    const found = await this.#entrances.find(route, visitors, session)
-    const entrance = found && (await this.#withCurrent(found))
-    if (!entrance) return { is: 'login' }
-    const may = this.permits(route, entrance.visitor)
-    if (may === 'unknown') return { is: 'unavailable' }
-    if (!may) return { is: 'forbidden', route, user: entrance.visitor.user }
-    const entered = entrance.seen ? entrance : await this.#entrances.enter(route, entrance.visitor)
-    return entered?.seen ? admission(route, entered, entered.seen) : { is: 'login' }
+    return after(this.#visitors.claimed(login), visitors => {
+      if (route) return after(this.#entrances.find(route, visitors, session), found => this.#enterBy(route, found))
+      return after(this.#visitors.present(visitors), visitor => ({ is: visitor ? 'unknown' : 'login' }))
+    })
   }
 
-  async #withCurrent(entrance: Entrance): Promise<Entrance | undefined> {
-    const visitor = await this.#visitors.current(entrance.visitor.loginHash, entrance.version)
-    return visitor && { ...entrance, visitor }
+  #enterBy(route: AppRoute, found: Entrance | undefined): Soon<Verdict> {
+    if (!found) return { is: 'login' }
+    const current = this.#visitors.current(found.visitor.loginHash, found.version)
+    return after(current, visitor => (visitor ? this.#admit(route, found, visitor) : { is: 'login' }))
+  }
+
+  /** @param visitor of the entrance, as the login is by now */
+  #admit(route: AppRoute, found: Entrance, visitor: Visitor): Soon<Verdict> {
+    const may = this.permits(route, visitor)
+    if (may === 'unknown') return { is: 'unavailable' }
+    if (!may) return { is: 'forbidden', route, user: visitor.user }
+    if (found.seen) return admission(route, { ...found, visitor }, found.seen)
+    return after(this.#entrances.enter(route, visitor), entered =>
+      entered?.seen ? admission(route, entered, entered.seen) : { is: 'login' },
+    )
   }
 
   /** Both tables, since either may say that somebody may no longer. */
-  async #areTablesFresh(): Promise<boolean> {
+  #areTablesFresh(): Soon<boolean> {
+    if (this.#areTablesYoung()) return true
+    const { routes, members } = this.#options
+    return Promise.all([routes.look(), members.look()]).then(() => this.#areTablesYoung())
+  }
+
+  #areTablesYoung(): boolean {
     const { routes, members, clock } = this.#options
-    const isFresh = () => clock.monotonicMs() - Math.min(routes.checkedMs, members.checkedMs) <= holdMs
-    if (isFresh()) return true
-    await Promise.all([routes.look(), members.look()])
-    return isFresh()
+    return clock.monotonicMs() - Math.min(routes.checkedMs, members.checkedMs) <= holdMs
   }
 
   #heard({ what, subject }: AppRing): void {

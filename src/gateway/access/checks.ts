@@ -3,6 +3,7 @@
  * makes void what is known, and what is being asked: an answer that was on its way may be older than it.
  */
 import type { Clock } from '../../base/clock.ts'
+import type { Soon } from '../../base/soon.ts'
 import type { SessionClaim, SessionFinding, SessionStore } from '../../store/apps/sessions.ts'
 
 /** How long a verdict holds. */
@@ -14,6 +15,8 @@ const mostKept = 20_000
 /** A session that was found to hold. */
 export interface Seen {
   readonly claim: SessionClaim
+  /** Of the claim. */
+  readonly key: string
   /** Before the question was sent, by the monotonic clock. */
   readonly atMs: number
   /** It was revoked since, or may have been: it must be looked at again. */
@@ -29,10 +32,7 @@ interface Question {
   isVoid: boolean
 }
 
-interface Kept {
-  readonly seen: Seen
-  readonly version: string
-}
+type Kept = Extract<CheckFinding, { is: 'in' }>
 
 export interface ChecksOptions {
   readonly sessions: Pick<SessionStore, 'check'>
@@ -53,17 +53,15 @@ export class SessionChecks {
   }
 
   /**
-   * Looks whether a session holds, by an answer of Redis that is at most 5 s old.
+   * Looks whether a session holds, by an answer of Redis that is at most 5 s old: at once where there is one.
    * @throws {RetryLater} when Redis does not answer
    */
-  async check(claim: SessionClaim): Promise<CheckFinding> {
+  check(claim: SessionClaim): Soon<CheckFinding> {
     const key = keyOf(claim)
     const kept = this.#kept.get(key)
     const nowMs = this.#options.clock.monotonicMs()
     // The user is not in the key: a claim of another user must not be answered by this.
-    if (kept && nowMs - kept.seen.atMs <= holdMs && kept.seen.claim.user === claim.user) {
-      return { is: 'in', seen: kept.seen, version: kept.version }
-    }
+    if (kept && nowMs - kept.seen.atMs <= holdMs && kept.seen.claim.user === claim.user) return kept
     return this.#ask(key, claim)
   }
 
@@ -122,9 +120,9 @@ export class SessionChecks {
       answer.resolve({ is, version })
       return
     }
-    const seen: Seen = { claim, atMs, isVoid: false }
-    this.#keep(key, { seen, version })
-    answer.resolve({ is, seen, version })
+    const kept: Kept = { is, seen: { claim, key, atMs, isVoid: false }, version }
+    this.#keep(key, kept)
+    answer.resolve(kept)
   }
 
   #leave(key: string, question: Question): void {
@@ -143,5 +141,5 @@ export class SessionChecks {
 }
 
 /** What must agree. */
-export const keyOf = ({ sessionHash, loginHash, appUid, appId }: Omit<SessionClaim, 'user'>): string =>
+const keyOf = ({ sessionHash, loginHash, appUid, appId }: Omit<SessionClaim, 'user'>): string =>
   `${sessionHash} ${loginHash} ${appUid} ${appId}`

@@ -8,8 +8,9 @@ import { Loop, type Rest } from '../../base/loop.ts'
 import type { AppRing } from '../../store/apps/rings.ts'
 import type { SessionStore } from '../../store/apps/sessions.ts'
 import type { Access } from './access.ts'
+import { BearerChecks, wordMs } from './bearers.ts'
 import { holdMs, type Seen } from './checks.ts'
-import type { CutReason, Guard } from './guard.ts'
+import { type CutReason, type Guard, type Guarding, GuardOf } from './guard.ts'
 import { type Open, OpenIndex, type Opening, personOf, type Watched } from './open-index.ts'
 import type { MemberTable, RouteTable } from './tables.ts'
 
@@ -36,6 +37,12 @@ export class Cuts {
   readonly #options: CutsOptions
   readonly #loop: Loop
   readonly #open = new OpenIndex()
+  readonly #bearers: BearerChecks
+  readonly #guarding: Guarding = {
+    mayPass: open => this.#mayPass(open),
+    look: () => this.#look(),
+    remove: open => this.#remove(open),
+  }
   #due = new Set<Watched>()
   #sweptMs = Number.NEGATIVE_INFINITY
   #failedMs = Number.NEGATIVE_INFINITY
@@ -44,6 +51,12 @@ export class Cuts {
 
   constructor(options: CutsOptions) {
     this.#options = options
+    this.#bearers = new BearerChecks({
+      clock: options.clock,
+      log: options.log,
+      onPerson: ({ open }) => this.#judge([...open]),
+      onEnded: ({ open }) => this.#cutAll(open, 'ended'),
+    })
     this.#loop = new Loop({
       clock: options.clock,
       round: () => this.#round(),
@@ -77,17 +90,14 @@ export class Cuts {
   /** Adds what was let in by a verdict. It may be cut before this returns. */
   add(opening: Opening): Guard {
     const open = this.#open.add(opening)
-    this.#judge([open])
+    const { watched, borne } = open
+    if (borne) this.#judge([...borne.open])
+    else this.#judgeOne(open)
     const { seen } = opening.admitted ?? {}
     // Revoked between the verdict and this, or nobody would know.
     const isDue = seen && (seen.isVoid || this.#nowMs - seen.atMs > holdMs)
-    if (open.watched && isDue) this.#lookSoon([open.watched])
-    return {
-      isOpen: () => this.#open.has(open),
-      mayPass: () => this.#mayPass(open),
-      look: () => this.#look(),
-      remove: () => this.#remove(open),
-    }
+    if (watched && isDue) this.#lookSoon([watched])
+    return new GuardOf(open, this.#guarding)
   }
 
   #remove(open: Open): void {
@@ -96,7 +106,7 @@ export class Cuts {
   }
 
   #cut(open: Open, reason: CutReason): void {
-    if (!this.#open.has(open)) return
+    if (!open.isOpen) return
     this.#remove(open)
     this.#options.onCut?.(reason)
     try {
@@ -108,10 +118,16 @@ export class Cuts {
 
   /** By what is known here. */
   #judge(all: readonly Open[]): void {
-    for (const open of all) {
-      const reason = this.#reasonAgainst(open)
-      if (reason) this.#cut(open, reason)
-    }
+    for (const open of all) this.#judgeOne(open)
+  }
+
+  #judgeOne(open: Open): void {
+    const reason = this.#reasonAgainst(open)
+    if (reason) this.#cut(open, reason)
+  }
+
+  #cutAll(all: Iterable<Open>, reason: CutReason): void {
+    for (const open of [...all]) this.#cut(open, reason)
   }
 
   #reasonAgainst(open: Open): CutReason | undefined {
@@ -135,7 +151,7 @@ export class Cuts {
       const person =
         is === 'in' && version !== watched.version ? await access.current(loginHash, version) : watched.person
       if (is !== 'in' || !person) {
-        for (const open of [...watched.open]) this.#cut(open, 'ended')
+        this.#cutAll(watched.open, 'ended')
         continue
       }
       Object.assign(watched, { person, version, lookedMs: startMs })
@@ -150,6 +166,7 @@ export class Cuts {
     const isSweep = served.length > 0 || startMs - this.#sweptMs >= sweepMs
     const due = this.#due
     this.#due = new Set()
+    if (isSweep) this.#bearers.look(this.#open.tokens())
     try {
       await this.#ask(isSweep ? this.#open.sessions() : [...due], startMs)
       if (isSweep) this.#sweptMs = startMs
@@ -166,22 +183,27 @@ export class Cuts {
 
   #cutForgotten(): void {
     const beforeMs = this.#nowMs - awayMs
+    const wordBeforeMs = this.#nowMs - wordMs
     const { routes, members } = this.#options
     const areTablesOld = Math.min(routes.checkedMs, members.checkedMs) < beforeMs
     for (const open of this.#open.all()) {
-      if (areTablesOld || (open.watched?.lookedMs ?? beforeMs) < beforeMs) this.#cut(open, 'unavailable')
+      const { watched, borne } = open
+      const isOld = (watched?.lookedMs ?? beforeMs) < beforeMs || (borne?.lookedMs ?? wordBeforeMs) < wordBeforeMs
+      if (areTablesOld || isOld) this.#cut(open, 'unavailable')
     }
   }
 
-  #mayPass(open: Open): boolean {
-    if (!this.#open.has(open)) return false
-    const nowMs = this.#nowMs
+  /** Asked before each byte. */
+  #mayPass({ isOpen, watched, borne }: Open): boolean {
+    if (!isOpen) return false
     const { routes, members } = this.#options
-    // Redis did not answer a moment ago: what is known holds longer.
-    const holds = (lookedMs: number, failedMs: number) =>
-      nowMs - lookedMs <= holdMs || (nowMs - failedMs <= holdMs && nowMs - lookedMs <= awayMs)
-    const ofTables = [routes, members].every(({ checkedMs, triedMs }) => holds(checkedMs, triedMs))
-    return ofTables && (!open.watched || holds(open.watched.lookedMs, this.#failedMs))
+    const nowMs = this.#nowMs
+    return (
+      holds(routes.checkedMs, routes.triedMs, nowMs) &&
+      holds(members.checkedMs, members.triedMs, nowMs) &&
+      (watched === undefined || holds(watched.lookedMs, this.#failedMs, nowMs)) &&
+      (borne === undefined || nowMs - borne.lookedMs <= wordMs)
+    )
   }
 
   async #look(): Promise<void> {
@@ -227,3 +249,7 @@ export class Cuts {
     return this.#options.clock.monotonicMs()
   }
 }
+
+/** Redis did not answer a moment ago: what is known holds longer. */
+const holds = (lookedMs: number, failedMs: number, nowMs: number): boolean =>
+  nowMs - lookedMs <= holdMs || (nowMs - failedMs <= holdMs && nowMs - lookedMs <= awayMs)

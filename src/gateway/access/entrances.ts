@@ -1,8 +1,9 @@
 /** How visitors enter an app: by a session that agrees with app and login, or by a new one. */
 import type { AppRoute } from '../../base/app-route.ts'
+import { after, all, type Soon } from '../../base/soon.ts'
 import { hashOf } from '../../store/apps/ids.ts'
 import type { SessionStore } from '../../store/apps/sessions.ts'
-import type { Seen, SessionChecks } from './checks.ts'
+import type { CheckFinding, Seen, SessionChecks } from './checks.ts'
 import { Kept } from './kept.ts'
 import { hashesOf, type Visitor } from './visitors.ts'
 
@@ -43,30 +44,20 @@ export class Entrances {
    * The first session that holds; else the first login that does.
    * @throws {RetryLater} when Redis does not answer
    */
-  async find(
-    route: AppRoute,
-    visitors: readonly Visitor[],
-    sessionIds: readonly string[],
-  ): Promise<Entrance | undefined> {
-    const presented = hashesOf(sessionIds)
-    const tried = visitors.flatMap(visitor => {
+  find(route: AppRoute, visitors: readonly Visitor[], sessionIds: readonly string[]): Soon<Entrance | undefined> {
+    const tries = this.#triesOf(route, visitors, hashesOf(sessionIds))
+    const { checks } = this.#options
+    const findings = all(tries.map(({ visitor, hash }) => checks.check(claimOf(route, visitor, hash))))
+    return after(findings, found => bestOf(tries, found))
+  }
+
+  #triesOf(route: AppRoute, visitors: readonly Visitor[], presented: readonly string[]): readonly Tried[] {
+    return visitors.flatMap(visitor => {
       const made = this.#made.get(keyOf(route, visitor))
-      const own = made === undefined ? [] : [{ visitor, hash: hashOf(made)!, newSessionId: made }]
-      const all = [...presented.map(hash => ({ visitor, hash, newSessionId: undefined })), ...own]
-      return all.length > 0 ? all : [{ visitor, hash: noSession, newSessionId: undefined }]
+      const tries: Tried[] = presented.map(hash => ({ visitor, hash, newSessionId: undefined }))
+      if (made !== undefined) tries.push({ visitor, hash: hashOf(made)!, newSessionId: made })
+      return tries.length > 0 ? tries : [{ visitor, hash: noSession, newSessionId: undefined }]
     })
-    const found = await Promise.all(
-      tried.map(async ({ visitor, hash, newSessionId }) => {
-        const finding = await this.#options.checks.check(claimOf(route, visitor, hash))
-        return { visitor, newSessionId, finding }
-      }),
-    )
-    for (const { visitor, newSessionId, finding } of found) {
-      const { version } = finding
-      if (finding.is === 'in') return { visitor, version, seen: finding.seen, newSessionId }
-    }
-    const entitled = found.find(({ finding }) => finding.is === 'session')
-    return entitled && { visitor: entitled.visitor, version: entitled.finding.version }
   }
 
   /**
@@ -109,8 +100,30 @@ export class Entrances {
   }
 }
 
+/** A session that may let somebody in. */
+interface Tried {
+  readonly visitor: Visitor
+  /** Of the session. */
+  readonly hash: string
+  readonly newSessionId: string | undefined
+}
+
+/** @param findings of each try, in the same order */
+function bestOf(tries: readonly Tried[], findings: readonly CheckFinding[]): Entrance | undefined {
+  for (const [i, finding] of findings.entries()) {
+    const { visitor, newSessionId } = tries[i]!
+    if (finding.is === 'in') return { visitor, version: finding.version, seen: finding.seen, newSessionId }
+  }
+  const entitled = findings.findIndex(({ is }) => is === 'session')
+  return entitled < 0 ? undefined : { visitor: tries[entitled]!.visitor, version: findings[entitled]!.version }
+}
+
 const keyOf = ({ id, uid }: AppRoute, { loginHash }: Visitor) => `${loginHash} ${uid} ${id}`
 
 const claimOf = ({ id, uid }: AppRoute, { loginHash, user }: Visitor, sessionHash: string) => ({
-  ...{ appId: id, appUid: uid, loginHash, user, sessionHash },
+  appId: id,
+  appUid: uid,
+  loginHash,
+  user,
+  sessionHash,
 })

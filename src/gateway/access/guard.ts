@@ -1,4 +1,5 @@
 /** What is open asks a guard before each byte: a halt of this process must carry none for somebody who was revoked meanwhile. */
+import type { Open } from './open-index.ts'
 
 /**
  * - `ended`: the login or the session was revoked, or has ended
@@ -18,4 +19,38 @@ export interface Guard {
   look(): Promise<void>
   /** It has ended by itself. */
   remove(): void
+}
+
+/** Who watches over what is open. */
+export interface Guarding {
+  mayPass(open: Open): boolean
+  look(): Promise<void>
+  remove(open: Open): void
+}
+
+/** The guard of one thing that is open. */
+export class GuardOf implements Guard {
+  readonly #open: Open
+  readonly #guarding: Guarding
+
+  constructor(open: Open, guarding: Guarding) {
+    this.#open = open
+    this.#guarding = guarding
+  }
+
+  isOpen(): boolean {
+    return this.#open.isOpen
+  }
+
+  mayPass(): boolean {
+    return this.#guarding.mayPass(this.#open)
+  }
+
+  look(): Promise<void> {
+    return this.#guarding.look()
+  }
+
+  remove(): void {
+    this.#guarding.remove(this.#open)
+  }
 }

@@ -1,6 +1,7 @@
-/** What is open, by app and by session. Those of one session are looked at together. */
+/** What is open, by app, by session and by token. Those of one session, or of one token, are looked at together. */
 import type { Admitted } from './access.ts'
-import { keyOf, type Seen } from './checks.ts'
+import type { Bearer, Borne } from './bearers.ts'
+import type { Seen } from './checks.ts'
 import type { CutReason } from './guard.ts'
 import type { Person } from './tables.ts'
 
@@ -23,6 +24,8 @@ export interface Opening {
   readonly person?: Person | undefined
   /** As in the verdict. */
   readonly admitted?: Admitted | undefined
+  /** As in the verdict. */
+  readonly bearer?: Bearer | undefined
   /** Called once; it must end what is open. */
   cut(reason: CutReason): void
 }
@@ -30,13 +33,17 @@ export interface Opening {
 export interface Open {
   readonly opening: Opening
   readonly watched: Watched | undefined
+  readonly borne: Borne | undefined
+  /** Neither cut nor removed. */
+  isOpen: boolean
 }
 
 /** Who it is by now. */
-export const personOf = ({ opening, watched }: Open): Person | undefined => watched?.person ?? opening.person
+export const personOf = ({ opening, watched, borne }: Open): Person | undefined => (watched ?? borne ?? opening).person
 
 export class OpenIndex {
   readonly #bySession = new Map<string, Watched>()
+  readonly #byToken = new Map<string, Borne>()
   readonly #byApp = new Map<string, Set<Open>>()
 
   all(): Open[] {
@@ -51,40 +58,56 @@ export class OpenIndex {
     return [...this.#bySession.values()]
   }
 
-  has(open: Open): boolean {
-    return this.#byApp.get(open.opening.appId)?.has(open) ?? false
+  tokens(): Borne[] {
+    return [...this.#byToken.values()]
   }
 
   add(opening: Opening): Open {
-    const { appId, admitted } = opening
+    const { appId, admitted, bearer, person } = opening
     const watched = admitted && this.#watch(admitted)
-    const open: Open = { opening, watched }
-    this.#byApp.set(appId, (this.#byApp.get(appId) ?? new Set()).add(open))
+    const borne = bearer && person && this.#bear(bearer, person)
+    const open: Open = { opening, watched, borne, isOpen: true }
+    const ofApp = this.#byApp.get(appId)
+    if (ofApp) ofApp.add(open)
+    else this.#byApp.set(appId, new Set([open]))
     watched?.open.add(open)
+    borne?.open.add(open)
     return open
   }
 
   remove(open: Open): void {
-    const { opening, watched } = open
+    if (!open.isOpen) return
+    open.isOpen = false
+    const { opening, watched, borne } = open
     const { appId } = opening
     const ofApp = this.#byApp.get(appId)
     ofApp?.delete(open)
     if (ofApp?.size === 0) this.#byApp.delete(appId)
     watched?.open.delete(open)
-    if (watched?.open.size !== 0) return
-    const key = keyOf(watched.seen.claim)
-    if (this.#bySession.get(key) === watched) this.#bySession.delete(key)
+    if (watched?.open.size === 0) this.#bySession.delete(watched.seen.key)
+    borne?.open.delete(open)
+    if (borne?.open.size === 0) this.#byToken.delete(borne.bearer.key)
   }
 
   #watch({ seen, visitor, version }: Admitted): Watched {
-    const key = keyOf(seen.claim)
-    const known = this.#bySession.get(key)
+    const known = this.#bySession.get(seen.key)
     if (known) {
       if (!seen.isVoid) known.lookedMs = Math.max(known.lookedMs, seen.atMs)
       return known
     }
     const watched: Watched = { seen, open: new Set(), person: visitor, version, lookedMs: seen.atMs }
-    this.#bySession.set(key, watched)
+    this.#bySession.set(seen.key, watched)
     return watched
+  }
+
+  #bear(bearer: Bearer, person: Person): Borne {
+    const known = this.#byToken.get(bearer.key)
+    if (known) {
+      if (bearer.atMs >= known.lookedMs) Object.assign(known, { person, lookedMs: bearer.atMs })
+      return known
+    }
+    const borne: Borne = { bearer, open: new Set(), person, lookedMs: bearer.atMs, isAsked: false }
+    this.#byToken.set(bearer.key, borne)
+    return borne
   }
 }

@@ -49,10 +49,11 @@ export class Uses {
     await this.#extend().catch(error => logUnexpected(this.#options.log, error, 'sessions could not be extended'))
   }
 
-  note({ claim: { sessionHash, loginHash } }: Pick<Seen, 'claim'>): void {
+  note({ claim }: Pick<Seen, 'claim'>): void {
+    const { sessionHash } = claim
     // While Redis does not answer; those that are used on are noted again.
-    if (this.#noted.size > mostNoted) return
-    this.#noted.set(sessionHash, { sessionHash, loginHash })
+    if (this.#noted.size > mostNoted || this.#noted.get(sessionHash) === claim) return
+    this.#noted.set(sessionHash, claim)
     if (this.#noted.size === mostNoted) this.#loop.wake()
   }
 

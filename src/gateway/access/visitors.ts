@@ -1,4 +1,5 @@
 /** Who has which login. A login's user and groups are read once; each check of Redis says whether they still hold. */
+import { after, all, type Soon } from '../../base/soon.ts'
 import { hashOf } from '../../store/apps/ids.ts'
 import type { LoginStore } from '../../store/apps/logins.ts'
 import type { SessionChecks } from './checks.ts'
@@ -34,9 +35,9 @@ export class Visitors {
    * Those whom these ids of cookies may be. Nothing is said of whether their logins still hold.
    * @throws {RetryLater} when Redis does not answer
    */
-  async claimed(loginIds: readonly string[]): Promise<readonly Visitor[]> {
-    const found = await Promise.all(hashesOf(loginIds).map(hash => this.#read(hash)))
-    return found.filter(each => each !== undefined)
+  claimed(loginIds: readonly string[]): Soon<readonly Visitor[]> {
+    const found = all(hashesOf(loginIds).map(hash => this.#read(hash)))
+    return after(found, facts => facts.filter(each => each !== undefined))
   }
 
   /**
@@ -54,12 +55,12 @@ export class Visitors {
   }
 
   /** A login of this version, as a check has found it. Another version is read anew. */
-  async current(hash: string, version: string): Promise<Visitor | undefined> {
-    const known = await this.#read(hash)
-    if (known?.version === version) return known
-    this.#known.delete(hash)
-    const read = await this.#read(hash)
-    return read
+  current(hash: string, version: string): Soon<Visitor | undefined> {
+    return after(this.#read(hash), known => {
+      if (known?.version === version) return known
+      this.#known.delete(hash)
+      return this.#read(hash)
+    })
   }
 
   /** A login that is void. */
@@ -67,9 +68,11 @@ export class Visitors {
     this.#known.delete(hash)
   }
 
-  async #read(hash: string): Promise<Facts | undefined> {
-    const known = this.#known.get(hash)
-    if (known) return known
+  #read(hash: string): Soon<Facts | undefined> {
+    return this.#known.get(hash) ?? this.#ask(hash)
+  }
+
+  async #ask(hash: string): Promise<Facts | undefined> {
     const login = await this.#logins.read(hash)
     if (!login) return undefined
     const { user, groups, version } = login

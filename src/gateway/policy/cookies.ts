@@ -1,5 +1,6 @@
 /** The gateway's own cookies, and the cookies that go to and come from apps. Pure. */
 import { appPrefix } from '../../apps/names.ts'
+import { lowerOf } from '../../base/remembered.ts'
 import type { HeaderList } from '../../base/request-head.ts'
 import { type Names, namesOf } from './names.ts'
 
@@ -18,7 +19,7 @@ const idForm = /^[\w-]{43}$/
  * the same host.
  */
 const reserved: Names = namesOf(['phapplication-*', '__host-*', 'gafaelfawr', 'jupyterhub-*'])
-const isReserved = (name: string) => reserved(name.toLowerCase())
+const isReserved = (name: string) => reserved(lowerOf(name))
 
 /** What may be ids of a visitor's login and app session. They still have to be known. */
 export interface OwnCookies {
@@ -31,7 +32,7 @@ export function cookiesOf(rawHeaders: HeaderList): OwnCookies {
   const login = new Set<string>()
   const session = new Set<string>()
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]!.toLowerCase() !== 'cookie') continue
+    if (lowerOf(rawHeaders[i]!) !== 'cookie') continue
     for (const pair of rawHeaders[i + 1]!.split(';')) {
       const [name, value] = nameAndValue(pair)
       if (name === loginCookie) add(login, value)

@@ -20,6 +20,7 @@ const ofProxies = [
   ...['x-skylab-*', 'x-original-*'],
 ]
 const dropped = namesOf([...hopByHop, ...ofOrigin, ...ofProxies])
+const isOfHead = namesOf(['set-cookie', 'location', 'content-location', 'refresh', 'content-length'])
 
 /** The list for the visitor. It serves final answers, informational ones and the one that changes the protocol. */
 export function fromApp(headers: HeaderList, route: AppRoute, site: Site): string[] {
@@ -44,6 +45,5 @@ export function fromApp(headers: HeaderList, route: AppRoute, site: Site): strin
 
 /** Trailers of an answer as visitors get them: what a head has a meaning for stays out. */
 export function trailersFromApp(trailers: HeaderList): string[] {
-  const isOfHead = namesOf(['set-cookie', 'location', 'content-location', 'refresh', 'content-length'])
   return changed(trailers, (name, value) => (dropped(name) || isOfHead(name) ? undefined : value))
 }

@@ -1,4 +1,5 @@
 /** Sets of header names, and lists of headers without them. Pure. */
+import { lowerOf, remembered } from '../../base/remembered.ts'
 import type { HeaderList } from '../../base/request-head.ts'
 
 /** Whether a set has a name, which is in lower case. */
@@ -8,7 +9,7 @@ export type Names = (name: string) => boolean
 export function namesOf(list: readonly string[]): Names {
   const exact = new Set(list.filter(name => !name.endsWith('*')))
   const beginnings = list.filter(name => name.endsWith('*')).map(name => name.slice(0, -1))
-  return name => exact.has(name) || beginnings.some(beginning => name.startsWith(beginning))
+  return remembered(name => exact.has(name) || beginnings.some(beginning => name.startsWith(beginning)))
 }
 
 /** What holds for one connection only (RFC 9110, 7.6.1), whatever `Connection` says. */
@@ -18,13 +19,16 @@ export const hopByHop = [
 
 /** The names that `Connection` lists, in lower case. */
 export function namedByConnection(list: HeaderList): ReadonlySet<string> {
-  const named = new Set<string>()
+  let named: Set<string> | undefined
   for (let i = 0; i < list.length; i += 2) {
-    if (list[i]!.toLowerCase() !== 'connection') continue
-    for (const option of list[i + 1]!.split(',')) named.add(option.trim().toLowerCase())
+    if (lowerOf(list[i]!) !== 'connection') continue
+    named ??= new Set()
+    for (const option of list[i + 1]!.split(',')) named.add(lowerOf(option.trim()))
   }
-  return named
+  return named ?? none
 }
+
+const none: ReadonlySet<string> = new Set()
 
 /**
  * A list with each header as `change` has it, in its place. Names keep their case.
@@ -33,7 +37,7 @@ export function namedByConnection(list: HeaderList): ReadonlySet<string> {
 export function changed(list: HeaderList, change: (name: string, value: string) => string | undefined): string[] {
   const kept: string[] = []
   for (let i = 0; i < list.length; i += 2) {
-    const value = change(list[i]!.toLowerCase(), list[i + 1]!)
+    const value = change(lowerOf(list[i]!), list[i + 1]!)
     if (value !== undefined) kept.push(list[i]!, value)
   }
   return kept

@@ -1,6 +1,7 @@
 /** The headers of a request as an app gets them. Pure. */
 import { appPrefix } from '../../apps/names.ts'
 import type { AppRoute } from '../../base/app-route.ts'
+import { remembered } from '../../base/remembered.ts'
 import type { HeaderList } from '../../base/request-head.ts'
 import { cookiesForApp } from './cookies.ts'
 import { changed, hopByHop, namedByConnection, namesOf } from './names.ts'
@@ -23,7 +24,11 @@ const toldByProxies = [
   ...['x-accel-*', 'x-sendfile*'],
   ...['x-client-ip', 'x-cluster-client-ip', 'true-client-ip', 'remote-user', 'x-remote-*', 'x-webauth-*'],
 ]
-const dropped = namesOf([...hopByHop, ...toldByProxies, 'host'])
+const listed = namesOf([...hopByHop, ...toldByProxies, 'host'])
+/** WSGI and CGI read `X_Forwarded_User`, and some `X.Forwarded.User`, as `X-Forwarded-User`. */
+const dropped = remembered(name => listed(name) || !/^[-a-z0-9]+$/.test(name))
+/** Node writes each character as a byte. */
+const latin1 = remembered(text => Buffer.from(text).toString('latin1'))
 
 /**
  * The list for the pump, which adds what frames the body. `Host` is that of the app's Service, so that an app which makes
@@ -47,10 +52,9 @@ export function trailersToApp(rawTrailers: HeaderList): string[] {
   return changed(rawTrailers, (name, value) => (isDropped(name) || isCredential(name) ? undefined : value))
 }
 
-/** WSGI and CGI read `X_Forwarded_User`, and some `X.Forwarded.User`, as `X-Forwarded-User`. */
 function droppedFrom(list: HeaderList): (name: string) => boolean {
   const named = namedByConnection(list)
-  return name => dropped(name) || named.has(name) || !/^[-a-z0-9]+$/.test(name)
+  return name => dropped(name) || named.has(name)
 }
 
 function told(route: AppRoute, { site, address, user }: ToAppFacts): string[] {
@@ -58,7 +62,6 @@ function told(route: AppRoute, { site, address, user }: ToAppFacts): string[] {
   return [
     ...(address === undefined ? [] : ['X-Forwarded-For', address]),
     ...['X-Forwarded-Proto', site.proto, 'X-Forwarded-Host', site.host, 'X-Forwarded-Prefix', appPrefix(route.id)],
-    // Node writes each character as a byte.
-    ...(isKnown ? ['X-Forwarded-User', Buffer.from(user).toString('latin1')] : []),
+    ...(isKnown ? ['X-Forwarded-User', latin1(user)] : []),
   ]
 }

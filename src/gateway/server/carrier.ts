@@ -4,6 +4,7 @@ import { appPrefix } from '../../apps/names.ts'
 import type { AppRoute } from '../../base/app-route.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { HeaderList } from '../../base/request-head.ts'
+import { after, type Soon } from '../../base/soon.ts'
 import { networkOf } from '../../base/source.ts'
 import type { GatewayConfig } from '../../config/gateway.ts'
 import type { Cuts } from '../access/cuts.ts'
@@ -89,7 +90,8 @@ export class Carrier {
     const giveBack: (() => void)[] = [() => guard.remove()]
     try {
       giveBack.push(...this.#takePlaces(visit, entry))
-      giveBack.push(await this.#tellUse(carriage))
+      const use = this.#tellUse(carriage)
+      giveBack.push(use instanceof Promise ? await use : use)
       // This process may have been halted since the verdict.
       if (!guard.mayPass()) await guard.look()
       if (stay.wasCut) throw new Refused('login', plain(401, 'log in first'))
@@ -124,15 +126,17 @@ export class Carrier {
   }
 
   /** @returns what ends the use */
-  async #tellUse({ visit, target, entry }: Carriage): Promise<() => void> {
+  #tellUse({ visit, target, entry }: Carriage): Soon<() => void> {
     const { activity } = this.#parts
     if (!this.#isUse(target, entry)) return () => {}
-    if (!(await activity.use(target.id))) {
-      const route: AppRoute = { ...entry.route, phase: 'Stopping', message: 'Nobody has used it for some time.' }
-      throw new Refused('stopping', withCookie(phasePage(route), entry.cookie))
-    }
-    // An open WebSocket is no use by itself: only what its client sends is.
-    return visit.kind === 'request' ? activity.begin(target.id) : () => {}
+    return after(activity.use(target.id), mayBeUsed => {
+      if (!mayBeUsed) {
+        const route: AppRoute = { ...entry.route, phase: 'Stopping', message: 'Nobody has used it for some time.' }
+        throw new Refused('stopping', withCookie(phasePage(route), entry.cookie))
+      }
+      // An open WebSocket is no use by itself: only what its client sends is.
+      return visit.kind === 'request' ? activity.begin(target.id) : () => {}
+    })
   }
 
   #isUse({ id, path }: AppTarget, { user }: Entry): boolean {
@@ -200,8 +204,13 @@ class Stay {
   }
 }
 
-const openingOf = ({ admission: { route, admitted, person } }: Entry, cut: (reason: CutReason) => void) => ({
-  ...{ appId: route.id, appUid: route.uid, admitted, person, cut },
+const openingOf = ({ admission: { route, admitted, person, bearer } }: Entry, cut: (reason: CutReason) => void) => ({
+  appId: route.id,
+  appUid: route.uid,
+  admitted,
+  person,
+  bearer,
+  cut,
 })
 
 /** Undefined where the app does not run. */

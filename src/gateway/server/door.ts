@@ -175,7 +175,9 @@ export class Door {
   }
 
   #owedOf(socket: Duplex): ServerResponse[] {
-    const owed = this.#owed.get(socket) ?? []
+    const known = this.#owed.get(socket)
+    if (known) return known
+    const owed: ServerResponse[] = []
     this.#owed.set(socket, owed)
     return owed
   }

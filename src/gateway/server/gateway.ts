@@ -3,7 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { RetryLater } from '../../base/errors.ts'
 import type { HeadLimits } from '../../base/request-head.ts'
-import { type IsTrusted, sourceOf } from '../../base/source.ts'
+import { after, caught, type Soon } from '../../base/soon.ts'
+import type { IsTrusted } from '../../base/source.ts'
 import { checkGatewayHead, checkUpgrade } from '../policy/head.ts'
 import { notFoundPage } from '../policy/pages.ts'
 import type { Site } from '../policy/site.ts'
@@ -15,6 +16,7 @@ import type { Judge } from './judge.ts'
 import type { OwnPages } from './own-pages.ts'
 import { Refused, refusedBy } from './refused.ts'
 import { Report, type ReportParts } from './report.ts'
+import { Sources } from './sources.ts'
 import { plain, upgradeVisitOf, type Visit, visitOf } from './visit.ts'
 
 export interface GatewayParts extends ReportParts {
@@ -31,35 +33,36 @@ export interface GatewayParts extends ReportParts {
 
 export class Gateway implements Doorman {
   readonly #parts: GatewayParts
+  readonly #sources: Sources
 
   constructor(parts: GatewayParts) {
     this.#parts = parts
+    this.#sources = new Sources(parts.isTrusted)
   }
 
   request(incoming: IncomingMessage, outgoing: ServerResponse): void {
-    const visit = visitOf(incoming, outgoing, this.#from(incoming))
-    void this.#serve(visit, to => this.#parts.pump.request(incoming, outgoing, to))
+    const visit = visitOf(incoming, outgoing, this.#sources.of(incoming))
+    this.#serve(visit, to => this.#parts.pump.request(incoming, outgoing, to))
   }
 
   upgrade(incoming: IncomingMessage, socket: Socket, head: Buffer): void {
-    const visit = upgradeVisitOf(incoming, socket, this.#from(incoming))
-    void this.#serve(visit, to => this.#parts.pump.upgrade(incoming, socket, head, to))
+    const visit = upgradeVisitOf(incoming, socket, this.#sources.of(incoming))
+    this.#serve(visit, to => this.#parts.pump.upgrade(incoming, socket, head, to))
   }
 
-  async #serve(visit: Visit, send: Send): Promise<void> {
+  #serve(visit: Visit, send: Send): void {
     const report = new Report(this.#parts, visit)
-    try {
-      await this.#turn(visit, report, send)
-    } catch (error) {
+    const failed = (error: unknown) => {
       const refused = refusedBy(error)
       visit.answer(refused?.answer ?? plain(500, 'internal error'))
       if (refused) report.refused(refused)
       else report.failed(error)
     }
+    void caught(() => this.#turn(visit, report, send), failed)
   }
 
   /** Everything is judged by the very head and target that go on. */
-  async #turn(visit: Visit, report: Report, send: Send): Promise<void> {
+  #turn(visit: Visit, report: Report, send: Send): Soon<void> {
     const { incoming } = visit
     const { limits, site, pages, isOpen } = this.#parts
     if (!isOpen()) throw new RetryLater('this replica is not ready')
@@ -74,28 +77,24 @@ export class Gateway implements Doorman {
       )
     }
     if (visit.kind === 'websocket') checkUpgrade(incoming, site)
-    if (target.kind === 'app') await this.#carry(visit, target, report, send)
-    else if (visit.kind === 'websocket') throw new Refused('unknown', notFoundPage())
-    else {
-      const answer = await pages.answer(visit, target, report)
+    if (target.kind === 'app') return this.#carry(visit, target, report, send)
+    if (visit.kind === 'websocket') throw new Refused('unknown', notFoundPage())
+    return pages.answer(visit, target, report).then(answer => {
       visit.answer(answer)
       report.served(answer.status)
-    }
+    })
   }
 
-  async #carry(visit: Visit, target: AppTarget, report: Report, send: Send): Promise<void> {
+  #carry(visit: Visit, target: AppTarget, report: Report, send: Send): Soon<void> {
     if (target.bare) {
       visit.answer({ status: 308, headers: { Location: withSlash(target), 'Cache-Control': 'no-store' }, body: '' })
       report.served(308)
       return
     }
     const { judge, carrier } = this.#parts
-    const entry = await judge.judge(visit, target)
-    report.isOf(entry.user)
-    report.carried(await carrier.carry({ visit, target, entry, report, send }))
-  }
-
-  #from({ socket, headers }: IncomingMessage) {
-    return sourceOf(socket.remoteAddress, String(headers['x-forwarded-for'] ?? '') || undefined, this.#parts.isTrusted)
+    return after(judge.judge(visit, target), entry => {
+      report.isOf(entry.user)
+      return carrier.carry({ visit, target, entry, report, send }).then(ending => report.carried(ending))
+    })
   }
 }

@@ -27,9 +27,10 @@ function judgeOf(passAuthorization: boolean) {
     if (!scopes) throw unauthorized()
     return { username: token, token, scopes, groups: [{ name: 'physics' }] }
   }
-  const tries = new Tries(new ManualClock())
+  const clock = new ManualClock()
+  const tries = new Tries(clock)
   const onGuess = (_: Visit, is: string) => void guesses.push(is)
-  const judge = new Judge({ access, identity: { identify }, tries, onGuess } as unknown as ConstructorParameters<
+  const judge = new Judge({ access, identity: { identify }, tries, clock, onGuess } as unknown as ConstructorParameters<
     typeof Judge
   >[0])
   const ask = (authorization?: string, address = '192.0.2.1', kind: Visit['kind'] = 'request') => {

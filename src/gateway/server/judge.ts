@@ -1,9 +1,13 @@
 /** Whether somebody may go to an app: by the cookies of the gateway, or by a token that this one request bears. */
+import { hash } from 'node:crypto'
 import type { AppRoute } from '../../base/app-route.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { Identity } from '../../base/domain.ts'
 import { ApiError } from '../../base/errors.ts'
+import { after, type Soon } from '../../base/soon.ts'
 import type { IdentityProvider } from '../../identity/provider.ts'
 import type { Access, Admission, Verdict } from '../access/access.ts'
+import type { Bearer } from '../access/bearers.ts'
 import { appScope } from '../access/scope.ts'
 import type { Person } from '../access/tables.ts'
 import type { Tries } from '../access/tries.ts'
@@ -27,10 +31,17 @@ export interface Entry {
   readonly isForeignAuthorization: boolean
 }
 
+/** Whom the identity source knows by a token. */
+interface Caller {
+  readonly person: Person
+  readonly bearer: Bearer
+}
+
 export interface JudgeParts {
   readonly access: Pick<Access, 'verdict' | 'verdictOf' | 'isMember' | 'find'>
   readonly identity: Pick<IdentityProvider, 'identify'>
   readonly tries: Pick<Tries, 'beginWords'>
+  readonly clock: Pick<Clock, 'monotonicMs'>
   /** Called for an unknown token, the first time that it comes, and for each request that must wait. */
   readonly onGuess: (visit: Visit, is: 'refused' | 'slow') => void
 }
@@ -42,21 +53,26 @@ export class Judge {
     this.#parts = parts
   }
 
-  /** @throws {Refused} where nobody may go there with this request */
-  async judge(visit: Visit, target: AppTarget): Promise<Entry> {
+  /**
+   * At once where all is known that it needs.
+   * @throws {Refused} where nobody may go there with this request
+   */
+  judge(visit: Visit, target: AppTarget): Soon<Entry> {
+    return after(this.#caller(visit), caller => {
+      // Nobody would hear of a token that ends, as a session does.
+      if (caller && visit.kind === 'websocket') throw new Refused('login', noSocket)
+      return after(this.#verdict(visit, target, caller), verdict => {
+        if (verdict.is !== 'in') throw refusal(verdict, visit, target)
+        const mayBeOfApp = verdict.route.passAuthorization && caller === undefined
+        return after(mayBeOfApp && this.#isForeign(visit), isForeign => entryOf(verdict, target, isForeign))
+      })
+    })
+  }
+
+  #verdict(visit: Visit, { id: appId }: AppTarget, caller: Caller | undefined): Soon<Verdict> {
     const { access } = this.#parts
-    const caller = await this.#caller(visit)
-    // Nobody would hear of a token that ends, as a session does.
-    if (caller && visit.kind === 'websocket') throw new Refused('login', noSocket)
-    const { login, session } = cookiesOf(visit.incoming.rawHeaders)
-    const verdict = caller
-      ? await access.verdictOf(caller, target.id)
-      : await access.verdict({ appId: target.id, login, session })
-    if (verdict.is !== 'in') throw refusal(verdict, visit, target)
-    const { route, user, newSessionId } = verdict
-    const cookie = newSessionId === undefined ? undefined : setSessionCookie(target.id, newSessionId)
-    const isForeignAuthorization = route.passAuthorization && caller === undefined && (await this.#isForeign(visit))
-    return { admission: verdict, route, user, cookie, isForeignAuthorization }
+    if (caller) return access.verdictOf(caller.person, appId, caller.bearer)
+    return access.verdict({ appId, ...cookiesOf(visit.incoming.rawHeaders) })
   }
 
   /** For a form that starts the app; undefined for those who may not. */
@@ -67,19 +83,32 @@ export class Judge {
   }
 
   /** Whether no part of an `Authorization` is a token of the platform: some tools send one as the name or password of Basic. */
-  async #isForeign(visit: Visit): Promise<boolean> {
+  #isForeign(visit: Visit): Soon<boolean> {
     const { authorization } = visit.incoming.headers
     if (authorization === undefined) return false
-    return (await this.#tried(wordsOf(authorization), visit)) === undefined
+    return this.#tried(wordsOf(authorization), visit).then(identity => identity === undefined)
   }
 
   /** Whose token it is; undefined where there is none, or the identity source does not know it: it may be the app's. */
-  async #caller(visit: Visit): Promise<Person | undefined> {
-    const [, token] = /^bearer +(\S+)$/i.exec(visit.incoming.headers.authorization ?? '') ?? []
-    const identity = token === undefined ? undefined : await this.#tried([token], visit)
+  #caller(visit: Visit): Soon<Caller | undefined> {
+    const { authorization } = visit.incoming.headers
+    const token = authorization === undefined ? undefined : /^bearer +(\S+)$/i.exec(authorization)?.[1]
+    return token === undefined ? undefined : this.#callerOf(token, visit)
+  }
+
+  async #callerOf(token: string, visit: Visit): Promise<Caller | undefined> {
+    const atMs = this.#parts.clock.monotonicMs()
+    const identity = await this.#tried([token], visit)
     if (!identity) return undefined
     if (!identity.scopes.includes(appScope)) throw new Refused('forbidden', plain(403, `the token lacks ${appScope}`))
-    return { user: identity.username, groups: identity.groups.map(({ name }) => name) }
+    const key = hash('sha256', token, 'base64')
+    return { person: personOf(identity), bearer: { key, atMs, ask: () => this.#askAgain(token) } }
+  }
+
+  /** Of a token that has let somebody in: no guess, so it is not counted. */
+  async #askAgain(token: string): Promise<Person | undefined> {
+    const identity = await this.#identity(token, [401, 403])
+    return identity?.scopes.includes(appScope) ? personOf(identity) : undefined
   }
 
   /**
@@ -104,15 +133,23 @@ export class Judge {
     return undefined
   }
 
-  /** @returns undefined for what is no token of the identity source */
-  async #identity(token: string): Promise<Identity | undefined> {
+  /** @returns undefined for what is no token of the identity source: where it answers by one of these */
+  async #identity(token: string, unknown: readonly number[] = [401]): Promise<Identity | undefined> {
     try {
       return await this.#parts.identity.identify(new Headers({ authorization: `Bearer ${token}` }), appScope)
     } catch (error) {
-      if (error instanceof ApiError && error.status === 401) return undefined
+      if (error instanceof ApiError && unknown.includes(error.status)) return undefined
       throw error
     }
   }
+}
+
+const personOf = ({ username: user, groups }: Identity): Person => ({ user, groups: groups.map(({ name }) => name) })
+
+function entryOf(admission: Admission, { id }: AppTarget, isForeignAuthorization: boolean): Entry {
+  const { route, user, newSessionId } = admission
+  const cookie = newSessionId === undefined ? undefined : setSessionCookie(id, newSessionId)
+  return { admission, route, user, cookie, isForeignAuthorization }
 }
 
 /** What could be a token: the credentials, and both halves of those of Basic. At most three. */

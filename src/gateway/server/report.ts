@@ -27,8 +27,7 @@ export class Report {
   readonly #visit: Visit
   readonly #span: Span
   readonly #startMs: number
-  #route = 'unknown'
-  #app: string | undefined
+  #target: Target | undefined
   #user: string | undefined
   #status: number | undefined
   #isAnswered = false
@@ -47,9 +46,7 @@ export class Report {
   }
 
   leadsTo(target: Target): void {
-    if (target.kind === 'app') this.#app = target.id
-    if (target.kind === 'own' && target.route === 'start') this.#app = target.id
-    this.#route = routeOf(target)
+    this.#target = target
   }
 
   isOf(user: string | undefined): void {
@@ -63,10 +60,11 @@ export class Report {
     this.#status = status
     const { metrics, clock } = this.#parts
     metrics.httpRequestsInFlight.dec()
-    const method = this.#visit.incoming.method ?? ''
+    const { method = '' } = this.#visit.incoming
     const labels = {
       method: knownMethods.has(method) && status !== 405 ? method : 'other',
-      ...{ route: this.#route, status: statusLabel(status) },
+      route: routeOf(this.#target),
+      status: statusLabel(status),
     }
     metrics.httpRequestDuration.observe(labels, (clock.monotonicMs() - this.#startMs) / 1000)
   }
@@ -98,19 +96,29 @@ export class Report {
   }
 
   #end(more: object, level: 'info' | 'debug' = 'debug'): void {
+    const { log } = this.#parts
+    if (log.isLevelEnabled(level)) log[level]({ ...this.origin, ...this.#facts(), ...more }, 'request')
+    if (!this.#span.isSilent) this.#endSpan()
+  }
+
+  #facts() {
     const { method } = this.#visit.incoming
-    const [route, status, user, app] = [this.#route, this.#status, this.#user, this.#app]
     const ms = Math.round(this.#parts.clock.monotonicMs() - this.#startMs)
-    this.#parts.log[level]({ ...this.origin, method, route, status, ms, user, app, ...more }, 'request')
+    const route = routeOf(this.#target)
+    return { method, route, status: this.#status, ms, user: this.#user, app: appOf(this.#target) }
+  }
+
+  #endSpan(): void {
+    const { method, route, status = 0, user, app } = this.#facts()
     this.#span.end({
       name: `${method} ${route}`,
       attributes: {
-        ...{ 'http.request.method': method ?? '', 'http.route': route, 'http.response.status_code': status ?? 0 },
+        ...{ 'http.request.method': method ?? '', 'http.route': route, 'http.response.status_code': status },
         'skylab.request_id': this.#visit.id,
         ...(user !== undefined && { 'skylab.user': user }),
         ...(app !== undefined && { 'skylab.app': app }),
       },
-      ...((status ?? 0) >= 500 && { error: String(status) }),
+      ...(status >= 500 && { error: String(status) }),
     })
   }
 }
@@ -118,8 +126,13 @@ export class Report {
 /** An app may answer by any number, and each one would be series that are kept for ever. */
 const statusLabel = (status: number): string => (status in STATUS_CODES || status === 499 ? String(status) : 'other')
 
-function routeOf(target: Target): string {
+function routeOf(target: Target | undefined): string {
+  if (!target || target.kind === 'refused') return 'unknown'
   if (target.kind === 'app') return '/console/apps/:id'
-  if (target.kind === 'refused') return 'unknown'
   return target.route === 'start' ? '/console/start/:id' : `/console/${target.route}`
+}
+
+function appOf(target: Target | undefined): string | undefined {
+  if (target?.kind === 'app') return target.id
+  return target?.kind === 'own' && target.route === 'start' ? target.id : undefined
 }

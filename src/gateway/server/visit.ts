@@ -29,36 +29,78 @@ const lingerMs = 10_000
 /** The same without a body. */
 const refusedLingerMs = 1000
 
-export function visitOf(incoming: IncomingMessage, outgoing: ServerResponse, from: Source): Visit {
-  return {
-    ...{ kind: 'request', incoming, id: randomUUID(), from },
-    answer: ({ status, headers, body }) => {
-      if (outgoing.headersSent || outgoing.destroyed) return
-      outgoing.writeHead(status, {
-        ...headers,
-        'Content-Length': String(Buffer.byteLength(body)),
-      } as OutgoingHttpHeaders)
-      outgoing.end(body)
-      forgetBody(incoming)
-    },
-    cut: () => incoming.socket.destroy(),
-  }
-}
+export const visitOf = (incoming: IncomingMessage, outgoing: ServerResponse, from: Source): Visit =>
+  new RequestVisit(incoming, outgoing, from)
 
 export function upgradeVisitOf(incoming: IncomingMessage, socket: Socket, from: Source): Visit {
   // Node has left the socket, with its errors.
   socket.on('error', () => {})
-  return {
-    ...{ kind: 'websocket', incoming, id: randomUUID(), from },
-    answer: ({ status, headers, body }) => {
-      if (socket.writableEnded || socket.destroyed) return
-      // What comes still is discarded: closing a connection with unread bytes would lose the answer.
-      socket.resume()
-      const linger = setTimeout(() => socket.destroy(), refusedLingerMs)
-      socket.once('close', () => clearTimeout(linger))
-      socket.end(rawAnswer(status, headers, body), 'latin1')
-    },
-    cut: () => socket.destroy(),
+  return new UpgradeVisit(incoming, socket, from)
+}
+
+/** What both have. Few requests need their id: it is made when it is asked for. */
+abstract class AnyVisit {
+  readonly incoming: IncomingMessage
+  readonly from: Source
+  #id: string | undefined
+
+  constructor(incoming: IncomingMessage, from: Source) {
+    this.incoming = incoming
+    this.from = from
+  }
+
+  get id(): string {
+    this.#id ??= randomUUID()
+    return this.#id
+  }
+}
+
+class RequestVisit extends AnyVisit implements Visit {
+  readonly kind = 'request'
+  readonly #outgoing: ServerResponse
+
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, from: Source) {
+    super(incoming, from)
+    this.#outgoing = outgoing
+  }
+
+  answer({ status, headers, body }: Answer): void {
+    const outgoing = this.#outgoing
+    if (outgoing.headersSent || outgoing.destroyed) return
+    outgoing.writeHead(status, {
+      ...headers,
+      'Content-Length': String(Buffer.byteLength(body)),
+    } as OutgoingHttpHeaders)
+    outgoing.end(body)
+    forgetBody(this.incoming)
+  }
+
+  cut(): void {
+    this.incoming.socket.destroy()
+  }
+}
+
+class UpgradeVisit extends AnyVisit implements Visit {
+  readonly kind = 'websocket'
+  readonly #socket: Socket
+
+  constructor(incoming: IncomingMessage, socket: Socket, from: Source) {
+    super(incoming, from)
+    this.#socket = socket
+  }
+
+  answer({ status, headers, body }: Answer): void {
+    const socket = this.#socket
+    if (socket.writableEnded || socket.destroyed) return
+    // What comes still is discarded: closing a connection with unread bytes would lose the answer.
+    socket.resume()
+    const linger = setTimeout(() => socket.destroy(), refusedLingerMs)
+    socket.once('close', () => clearTimeout(linger))
+    socket.end(rawAnswer(status, headers, body), 'latin1')
+  }
+
+  cut(): void {
+    this.#socket.destroy()
   }
 }
 

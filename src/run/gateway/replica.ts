@@ -54,7 +54,7 @@ export function makeGatewayReplica(settings: Settings, createTracing?: CreateTra
   const site = siteOf(config.gateway.publicUrl!)
   const common = { site, config: config.gateway, clock, log, metrics: basics.metrics, gatewayMetrics }
   const onGuess = guessReport(audit.auditor)
-  const judge = new Judge({ access: access.access, identity, tries: access.tries, onGuess })
+  const judge = new Judge({ access: access.access, identity, tries: access.tries, clock, onGuess })
   const carrier = new Carrier({ ...common, cuts: access.cuts, judge, activity, sockets, stallMs })
   let isOpen = false
   const gateway = new Gateway({

@@ -80,7 +80,7 @@ export class TestGateway {
     return answer.id
   }
 
-  verdict(appId: string, login: readonly string[], session: readonly string[] = []): Promise<Verdict> {
+  async verdict(appId: string, login: readonly string[], session: readonly string[] = []): Promise<Verdict> {
     return this.parts.access.verdict({ appId, login, session })
   }
 

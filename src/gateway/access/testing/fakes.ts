@@ -187,7 +187,7 @@ export class FakeGateway {
     for (const each of [this.routes, this.members, this.sessions]) each.isDown = isDown
   }
 
-  verdict(appId: string, login: readonly string[], session: readonly string[] = []): Promise<Verdict> {
+  async verdict(appId: string, login: readonly string[], session: readonly string[] = []): Promise<Verdict> {
     return this.access.verdict({ appId, login, session })
   }
 
