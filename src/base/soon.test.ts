@@ -1,22 +1,22 @@
 import { describe, expect, it } from 'vitest'
-import { after, all, caught } from './soon.ts'
+import { all, andThen, caught } from './soon.ts'
 
 const fail = (words: string) => () => {
   throw new Error(words)
 }
 
-describe('after', () => {
+describe('andThen', () => {
   it('goes on at once with a value that is there, and later with one that comes', async () => {
-    expect(after(1, value => value + 1)).toBe(2)
-    const later = after(Promise.resolve(1), value => value + 1)
+    expect(andThen(1, value => value + 1)).toBe(2)
+    const later = andThen(Promise.resolve(1), value => value + 1)
     expect(later).toBeInstanceOf(Promise)
     expect(await later).toBe(2)
-    expect(await after(1, async value => value + 1)).toBe(2)
+    expect(await andThen(1, async value => value + 1)).toBe(2)
   })
 
   it('throws, or rejects, with what its next step throws', async () => {
-    expect(() => after(1, fail('now'))).toThrow('now')
-    await expect(after(Promise.resolve(1), fail('later'))).rejects.toThrow('later')
+    expect(() => andThen(1, fail('now'))).toThrow('now')
+    await expect(andThen(Promise.resolve(1), fail('later'))).rejects.toThrow('later')
   })
 })
 

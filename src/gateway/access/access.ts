@@ -2,7 +2,7 @@
 import type { AppRoute } from '../../base/app-route.ts'
 import type { Clock } from '../../base/clock.ts'
 import { RetryLater } from '../../base/errors.ts'
-import { after, caught, type Soon } from '../../base/soon.ts'
+import { andThen, caught, type Soon } from '../../base/soon.ts'
 import type { LoginStore } from '../../store/apps/logins.ts'
 import type { AppRing } from '../../store/apps/rings.ts'
 import type { SessionStore } from '../../store/apps/sessions.ts'
@@ -106,7 +106,7 @@ export class Access {
   /** At once where all is known that it needs. */
   verdict({ appId, login, session }: Presented): Soon<Verdict> {
     const verdict = this.#judge(appId, route => this.#judgeCookies(route, login, session))
-    return after(verdict, given => {
+    return andThen(verdict, given => {
       if (given.is === 'in' && given.admitted) this.#options.onUse?.(given.admitted.seen)
       return given
     })
@@ -159,7 +159,7 @@ export class Access {
 
   #judge(appId: string, by: JudgeBy): Soon<Verdict> {
     const verdict = caught(() => this.#judgeNow(appId, by, mostLooks), unavailableWhileAway)
-    return after(verdict, given => {
+    return andThen(verdict, given => {
       this.#options.onVerdict?.(given.is)
       return given
     })
@@ -167,10 +167,10 @@ export class Access {
 
   #judgeNow(appId: string, by: JudgeBy, looks: number): Soon<Verdict> {
     if (looks === 0) return { is: 'unavailable' }
-    return after(this.#areTablesFresh(), areFresh => {
+    return andThen(this.#areTablesFresh(), areFresh => {
       const route = areFresh ? this.#options.routes.get(appId) : 'unknown'
       if (route === 'unknown') return { is: 'unavailable' }
-      return after(by(route), verdict =>
+      return andThen(by(route), verdict =>
         // What was judged by another route says nothing about this one.
         this.#options.routes.get(appId) === route ? verdict : this.#judgeNow(appId, by, looks - 1),
       )
@@ -179,16 +179,16 @@ export class Access {
 
   #judgeCookies(route: AppRoute | undefined, login: readonly string[], session: readonly string[]): Soon<Verdict> {
     if (route?.audience.kind === 'public') return { is: 'in', route }
-    return after(this.#visitors.claimed(login), visitors => {
-      if (route) return after(this.#entrances.find(route, visitors, session), found => this.#enterBy(route, found))
-      return after(this.#visitors.present(visitors), visitor => ({ is: visitor ? 'unknown' : 'login' }))
+    return andThen(this.#visitors.claimed(login), visitors => {
+      if (route) return andThen(this.#entrances.find(route, visitors, session), found => this.#enterBy(route, found))
+      return andThen(this.#visitors.present(visitors), visitor => ({ is: visitor ? 'unknown' : 'login' }))
     })
   }
 
   #enterBy(route: AppRoute, found: Entrance | undefined): Soon<Verdict> {
     if (!found) return { is: 'login' }
     const current = this.#visitors.current(found.visitor.loginHash, found.version)
-    return after(current, visitor => (visitor ? this.#admit(route, found, visitor) : { is: 'login' }))
+    return andThen(current, visitor => (visitor ? this.#admit(route, found, visitor) : { is: 'login' }))
   }
 
   /** @param visitor of the entrance, as the login is by now */
@@ -197,7 +197,7 @@ export class Access {
     if (may === 'unknown') return { is: 'unavailable' }
     if (!may) return { is: 'forbidden', route, user: visitor.user }
     if (found.seen) return admission(route, { ...found, visitor }, found.seen)
-    return after(this.#entrances.enter(route, visitor), entered =>
+    return andThen(this.#entrances.enter(route, visitor), entered =>
       entered?.seen ? admission(route, entered, entered.seen) : { is: 'login' },
     )
   }

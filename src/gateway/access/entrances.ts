@@ -1,6 +1,6 @@
 /** How visitors enter an app: by a session that agrees with app and login, or by a new one. */
 import type { AppRoute } from '../../base/app-route.ts'
-import { after, all, type Soon } from '../../base/soon.ts'
+import { all, andThen, type Soon } from '../../base/soon.ts'
 import { hashOf } from '../../store/apps/ids.ts'
 import type { SessionStore } from '../../store/apps/sessions.ts'
 import type { CheckFinding, Seen, SessionChecks } from './checks.ts'
@@ -48,7 +48,7 @@ export class Entrances {
     const tries = this.#triesOf(route, visitors, hashesOf(sessionIds))
     const { checks } = this.#options
     const findings = all(tries.map(({ visitor, hash }) => checks.check(claimOf(route, visitor, hash))))
-    return after(findings, found => bestOf(tries, found))
+    return andThen(findings, found => bestOf(tries, found))
   }
 
   #triesOf(route: AppRoute, visitors: readonly Visitor[], presented: readonly string[]): readonly Tried[] {

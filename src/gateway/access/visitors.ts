@@ -1,5 +1,5 @@
 /** Who has which login. A login's user and groups are read once; each check of Redis says whether they still hold. */
-import { after, all, type Soon } from '../../base/soon.ts'
+import { all, andThen, type Soon } from '../../base/soon.ts'
 import { hashOf } from '../../store/apps/ids.ts'
 import type { LoginStore } from '../../store/apps/logins.ts'
 import type { SessionChecks } from './checks.ts'
@@ -37,7 +37,7 @@ export class Visitors {
    */
   claimed(loginIds: readonly string[]): Soon<readonly Visitor[]> {
     const found = all(hashesOf(loginIds).map(hash => this.#read(hash)))
-    return after(found, facts => facts.filter(each => each !== undefined))
+    return andThen(found, facts => facts.filter(each => each !== undefined))
   }
 
   /**
@@ -56,7 +56,7 @@ export class Visitors {
 
   /** A login of this version, as a check has found it. Another version is read anew. */
   current(hash: string, version: string): Soon<Visitor | undefined> {
-    return after(this.#read(hash), known => {
+    return andThen(this.#read(hash), known => {
       if (known?.version === version) return known
       this.#known.delete(hash)
       return this.#read(hash)

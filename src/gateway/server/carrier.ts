@@ -4,7 +4,7 @@ import { appPrefix } from '../../apps/names.ts'
 import type { AppRoute } from '../../base/app-route.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { HeaderList } from '../../base/request-head.ts'
-import { after, type Soon } from '../../base/soon.ts'
+import { andThen, type Soon } from '../../base/soon.ts'
 import { networkOf } from '../../base/source.ts'
 import type { GatewayConfig } from '../../config/gateway.ts'
 import type { Cuts } from '../access/cuts.ts'
@@ -129,7 +129,7 @@ export class Carrier {
   #tellUse({ visit, target, entry }: Carriage): Soon<() => void> {
     const { activity } = this.#parts
     if (!this.#isUse(target, entry)) return () => {}
-    return after(activity.use(target.id), mayBeUsed => {
+    return andThen(activity.use(target.id), mayBeUsed => {
       if (!mayBeUsed) {
         const route: AppRoute = { ...entry.route, phase: 'Stopping', message: 'Nobody has used it for some time.' }
         throw new Refused('stopping', withCookie(phasePage(route), entry.cookie))

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { RetryLater } from '../../base/errors.ts'
 import type { HeadLimits } from '../../base/request-head.ts'
-import { after, caught, type Soon } from '../../base/soon.ts'
+import { andThen, caught, type Soon } from '../../base/soon.ts'
 import type { IsTrusted } from '../../base/source.ts'
 import { checkGatewayHead, checkUpgrade } from '../policy/head.ts'
 import { notFoundPage } from '../policy/pages.ts'
@@ -92,7 +92,7 @@ export class Gateway implements Doorman {
       return
     }
     const { judge, carrier } = this.#parts
-    return after(judge.judge(visit, target), entry => {
+    return andThen(judge.judge(visit, target), entry => {
       report.isOf(entry.user)
       return carrier.carry({ visit, target, entry, report, send }).then(ending => report.carried(ending))
     })

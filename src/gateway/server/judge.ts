@@ -4,7 +4,7 @@ import type { AppRoute } from '../../base/app-route.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Identity } from '../../base/domain.ts'
 import { ApiError } from '../../base/errors.ts'
-import { after, type Soon } from '../../base/soon.ts'
+import { andThen, type Soon } from '../../base/soon.ts'
 import type { IdentityProvider } from '../../identity/provider.ts'
 import type { Access, Admission, Verdict } from '../access/access.ts'
 import type { Bearer } from '../access/bearers.ts'
@@ -58,13 +58,13 @@ export class Judge {
    * @throws {Refused} where nobody may go there with this request
    */
   judge(visit: Visit, target: AppTarget): Soon<Entry> {
-    return after(this.#caller(visit), caller => {
+    return andThen(this.#caller(visit), caller => {
       // Nobody would hear of a token that ends, as a session does.
       if (caller && visit.kind === 'websocket') throw new Refused('login', noSocket)
-      return after(this.#verdict(visit, target, caller), verdict => {
+      return andThen(this.#verdict(visit, target, caller), verdict => {
         if (verdict.is !== 'in') throw refusal(verdict, visit, target)
         const mayBeOfApp = verdict.route.passAuthorization && caller === undefined
-        return after(mayBeOfApp && this.#isForeign(visit), isForeign => entryOf(verdict, target, isForeign))
+        return andThen(mayBeOfApp && this.#isForeign(visit), isForeign => entryOf(verdict, target, isForeign))
       })
     })
   }
