@@ -24,58 +24,80 @@ export class Exchange {
   wasStale = false
   readonly #parts: ExchangeParts
   readonly #ending = Promise.withResolvers<Ending>()
-  readonly #queued: NodeJS.Timeout
+  #queued: NodeJS.Timeout | undefined
+  #isSent = false
   #body: Relay | undefined
+  /** Whose head was written. */
   #answer: IncomingMessage | undefined
   #information = 0
   #isOver = false
 
   constructor(parts: ExchangeParts) {
     this.#parts = parts
-    // Node's own time begins with the connection. All of them may be in use, or the gate is shut.
-    this.#queued = setTimeout(() => this.#fail('silent'), parts.limits.headMs)
   }
 
   carry(): Promise<Ending> {
     const { outgoing, upstream } = this.#parts
     upstream.once('socket', socket => {
-      if (socket.connecting) socket.once('connect', () => void this.#send())
-      else void this.#send()
+      if (socket.connecting) socket.once('connect', () => this.#send())
+      else this.#send()
     })
-    upstream.on('response', answer => this.#relay(answer))
+    upstream.on('response', answer => this.#answered(answer))
     upstream.on('information', ({ statusCode, rawHeaders }) => this.#inform(statusCode, rawHeaders))
-    upstream.on('upgrade', (answer, app, early) => this.#switch(answer, app as Socket, early))
+    upstream.on('upgrade', (answer, app, early) => this.#switched(answer, app as Socket, early))
     upstream.on('timeout', () => this.#timedOut())
     upstream.on('error', error => this.#failed(error))
     outgoing.once('close', this.#onClientClose)
+    // A connection that was free is there by then.
+    process.nextTick(this.#boundQueue)
     return this.#ending.promise
   }
 
+  /** Node's own time begins with the connection. All of them may be in use, or the gate is shut. */
+  readonly #boundQueue = () => {
+    if (this.#isSent || this.#isOver) return
+    this.#queued = setTimeout(() => this.#fail('silent'), this.#parts.limits.headMs)
+  }
+
+  /** Goes on where bytes may pass: at once, or when the gate has opened. */
+  #whenOpen(next: () => void): void {
+    const { gate } = this.#parts.to
+    if (!gate || gate.mayPass()) next()
+    else void passage(gate, () => this.#isOver).then(isOpen => isOpen && !this.#isOver && next())
+  }
+
   /** Not before its connection is there: what was decided may be old by then. */
-  async #send(): Promise<void> {
-    const { incoming, upstream, to } = this.#parts
-    if (to.gate && !to.gate.mayPass() && !(await passage(to.gate, () => this.#isOver))) return
-    if (this.#isOver) return
-    clearTimeout(this.#queued)
-    if (hasBody(incoming)) this.#upload()
-    else upstream.end()
+  #send(): void {
+    const { incoming, upstream } = this.#parts
+    this.#whenOpen(() => {
+      if (this.#isOver) return
+      this.#isSent = true
+      clearTimeout(this.#queued)
+      if (hasBody(incoming)) this.#upload()
+      else upstream.end()
+    })
   }
 
   #upload(): void {
     const { incoming, upstream, to } = this.#parts
-    const onEnd = () => {
+    const onEnd = (last?: Buffer) => {
       if (this.#isOver) return
       addTrailers(upstream, to.trailers?.('request', incoming.rawTrailers) ?? incoming.rawTrailers)
-      upstream.end()
+      upstream.end(last)
     }
-    this.#body = new Relay({ from: incoming, to: upstream, gate: to.gate, onEnd })
+    this.#body = new Relay({ from: incoming, to: upstream, gate: to.gate, isLast: () => isWhole(incoming), onEnd })
     this.#body.start()
     // An app may answer, or say 100, before the first byte of the body.
-    this.#soonSend(upstream)
+    soonSend(upstream, this.#body)
   }
 
   readonly #onClientClose = () => {
     if (!this.#parts.outgoing.writableFinished) this.#fail('gone')
+  }
+
+  #answered(answer: IncomingMessage): void {
+    answer.on('error', () => this.#fail(this.#answer ? 'cut' : 'refused'))
+    this.#whenOpen(() => this.#relay(answer))
   }
 
   #relay(answer: IncomingMessage): void {
@@ -86,11 +108,11 @@ export class Exchange {
       return
     }
     this.#answer = answer
-    upstream.setTimeout(limits.idleMs)
-    answer.on('error', () => this.#fail('cut'))
-    new Relay({ from: answer, to: outgoing, gate: to.gate, onEnd: () => this.#answered() }).start()
+    const onEnd = (last?: Buffer) => this.#finish(answer, last)
+    const relay = new Relay({ from: answer, to: outgoing, gate: to.gate, isLast: () => isWhole(answer), onEnd })
+    relay.start()
     // A stream of events may have no byte for long.
-    this.#soonSend(outgoing)
+    soonSend(outgoing, relay, () => upstream.setTimeout(limits.idleMs))
   }
 
   #writeHead({ statusCode, statusMessage, rawHeaders }: IncomingMessage): boolean {
@@ -107,25 +129,12 @@ export class Exchange {
     return false
   }
 
-  /**
-   * Sends the head alone where no byte of the body comes with it: both at once cost one system call. `flushHeaders` would
-   * write bytes above 0x7f as UTF-8.
-   */
-  #soonSend(message: ClientRequest | ServerResponse): void {
-    const written = message.socket?.bytesWritten ?? 0
-    setImmediate(() => {
-      const isWaiting = (message.socket?.bytesWritten ?? 0) === written && !message.writableEnded && !message.destroyed
-      if (isWaiting) message.write(none)
-    })
-  }
-
-  #answered(): void {
+  #finish({ rawTrailers }: IncomingMessage, last?: Buffer): void {
     const { outgoing, upstream, to } = this.#parts
-    const { rawTrailers } = this.#answer!
     if (this.#isOver) return
     addTrailers(outgoing, to.trailers?.('answer', rawTrailers) ?? rawTrailers)
     outgoing.once('finish', () => this.#end('done'))
-    outgoing.end()
+    outgoing.end(last)
     if (upstream.writableFinished) return
     // The app has no use for the rest of the upload, and its connection cannot be used again.
     this.#forgetUpload()
@@ -136,10 +145,19 @@ export class Exchange {
     const { incoming, outgoing, to } = this.#parts
     this.#information += 1
     const isKnown = incoming.httpVersionMinor > 0 && status !== 101 && this.#information <= maxInformation
-    if (isKnown && !this.#isOver && !outgoing.headersSent) {
+    // Nobody misses one that would have to wait.
+    const mayPass = to.gate?.mayPass() ?? true
+    if (isKnown && mayPass && !this.#isOver && !outgoing.headersSent) {
       const list = answerHeaders(status, headers) ?? []
       isWritten(() => outgoing.writeInformation(status, [...(to.answer?.(status, list) ?? list)]))
     }
+  }
+
+  #switched(answer: IncomingMessage, app: Socket, early: Buffer): void {
+    // Node has left the socket, with its errors.
+    app.on('error', () => this.#fail('refused'))
+    app.once('close', () => this.#fail('refused'))
+    this.#whenOpen(() => this.#switch(answer, app, early))
   }
 
   #switch(answer: IncomingMessage, app: Socket, early: Buffer): void {
@@ -207,4 +225,24 @@ function isWritten(write: () => void): boolean {
   } catch {
     return false
   }
+}
+
+/** Whether all that is left to read of a message is being read. */
+const isWhole = (message: IncomingMessage): boolean => message.complete && message.readableLength === 0
+
+/**
+ * Sends the head alone where no byte of the body comes with it: both at once cost one system call. `flushHeaders` would write
+ * bytes above 0x7f as UTF-8.
+ * @param waits called where the body did not come as a whole with its head
+ */
+function soonSend(message: ClientRequest | ServerResponse, body: Relay, waits?: () => void): void {
+  // What came with the head passes before this.
+  process.nextTick(() => {
+    if (message.writableEnded || message.destroyed) return
+    waits?.()
+    if (body.hasPassed) return
+    setImmediate(() => {
+      if (!body.hasPassed && !message.writableEnded && !message.destroyed) message.write(none)
+    })
+  })
 }

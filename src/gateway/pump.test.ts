@@ -184,7 +184,12 @@ describe.concurrent('Pump.request', () => {
       return looked.promise
     }
     const gate = { mayPass: () => !isShut, look, isOpen: () => true }
-    const { wires, client } = await start(() => {}, { gate, limits: { connections: 1 } })
+    // Shut as soon as the first answer is on its way.
+    const answer = (_: number, headers: readonly string[]) => {
+      isShut ||= wires.endings.length === 0
+      return headers
+    }
+    const { wires, client } = await start(() => {}, { gate, answer, limits: { connections: 1 } })
     client.write(get)
     const app = await wires.app(1)
     await app.has('\r\n\r\n')
@@ -192,13 +197,12 @@ describe.concurrent('Pump.request', () => {
     const came = once(wires.server, 'request')
     second.write(get)
     await came
-    isShut = true
     app.write('HTTP/1.1 204 No Content\r\n\r\n')
     await asked.promise
-    await client.has('204')
     expect([app.text, second.text]).toEqual([`${get.slice(0, -2)}Connection: keep-alive\r\n\r\n`, ''])
     isShut = false
     looked.resolve()
+    await client.has('204')
     await app.when(({ text }) => countOf(text, 'GET ') === 2)
     app.write('HTTP/1.1 204 No Content\r\n\r\n')
     await second.has('204')

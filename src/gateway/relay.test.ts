@@ -49,6 +49,41 @@ test('Relay passes nothing while its gate is shut, and all in its order afterwar
   expect(got()).toBe('abc')
 })
 
+test('Relay passes no end while its gate is shut: it may have bytes too', async () => {
+  const { gate, asked } = gateOf()
+  const { from, to, got, ended, settle } = start(asked)
+  from.write('a')
+  await settle()
+  gate.isShut = true
+  from.end()
+  await settle()
+  expect([got(), to.writableEnded, gate.looks]).toEqual(['a', false, 1])
+  gate.isShut = false
+  gate.opened.resolve()
+  await ended
+})
+
+test('Relay leaves bytes that nothing follows to its end, but none that waited', async () => {
+  const { gate, asked } = gateOf()
+  const [from, to] = [new PassThrough(), new PassThrough()]
+  const ends: unknown[] = []
+  const relay = new Relay({ from, to, gate: asked, isLast: () => true, onEnd: last => ends.push(last?.toString()) })
+  from.end('whole')
+  relay.start()
+  await once(from, 'end')
+  expect([ends, to.readableLength, relay.hasPassed]).toEqual([['whole'], 0, true])
+
+  const [later, other] = [new PassThrough(), new PassThrough()]
+  new Relay({ from: later, to: other, gate: asked, isLast: () => true, onEnd: last => ends.push(last) }).start()
+  gate.isShut = true
+  later.write('a')
+  await new Promise(setImmediate)
+  gate.isShut = false
+  gate.opened.resolve()
+  await once(other, 'readable')
+  expect([String(other.read()), ends]).toEqual(['a', ['whole']])
+})
+
 test('Relay passes nothing any more when what it is of was cut', async () => {
   const { gate, asked } = gateOf()
   const { from, got, settle } = start(asked)

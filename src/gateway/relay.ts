@@ -14,8 +14,13 @@ export interface RelayParts {
   readonly from: Readable
   readonly to: Pick<Writable, 'write' | 'on' | 'once' | 'destroyed' | 'writableNeedDrain'>
   readonly gate?: Gate | undefined
-  /** Called when all has been passed on. */
-  onEnd(): void
+  /**
+   * Whether nothing follows the chunk that is being read. Most bodies come as one, and then cost one write with their head.
+   * Default: nobody knows.
+   */
+  isLast?(): boolean
+  /** Called once, when all has been passed on but these bytes, which are the last ones. */
+  onEnd(last?: Buffer): void
 }
 
 /** Between two looks of a gate that let nothing pass. */
@@ -41,6 +46,8 @@ export class Relay {
   #waiting = Promise.resolve()
   #hasEnded = false
   #isStopped = false
+  /** Whether bytes, or the end, were passed on. */
+  hasPassed = false
 
   constructor(parts: RelayParts) {
     this.#parts = parts
@@ -76,26 +83,42 @@ export class Relay {
   }
 
   readonly #onData = (chunk: Buffer) => {
-    const { from, gate } = this.#parts
+    const { gate } = this.#parts
     if (this.#held) this.#held.push(chunk)
-    else if (gate?.mayPass() ?? true) this.#pass(chunk)
-    else {
-      this.#held = [chunk]
-      from.pause()
-      this.#waiting = this.#wait(gate!)
-    }
+    else if (gate?.mayPass() ?? true) this.#pass(chunk, this.#parts.isLast?.())
+    else this.#hold(gate!, chunk)
   }
 
   readonly #onEnd = () => {
+    const { gate } = this.#parts
+    if (this.#hasEnded) return
     this.#hasEnded = true
-    if (!this.#held) this.#parts.onEnd()
+    if (this.#held) return
+    // The end may have bytes too: those of trailers.
+    if (gate?.mayPass() ?? true) this.#end()
+    else this.#hold(gate!)
   }
 
-  #pass(chunk: Buffer): void {
+  #hold(gate: Gate, ...chunks: Buffer[]): void {
+    this.#held = chunks
+    this.#parts.from.pause()
+    this.#waiting = this.#wait(gate)
+  }
+
+  #end(last?: Buffer): void {
+    this.hasPassed = true
+    this.#parts.onEnd(last)
+  }
+
+  #pass(chunk: Buffer, isLast = false): void {
     const { from, to } = this.#parts
     const passed = this.tap ? this.tap(chunk) : chunk
     if (passed === undefined || to.destroyed) return
-    if (!to.write(passed)) from.pause()
+    this.hasPassed = true
+    if (isLast && !this.#hasEnded) {
+      this.#hasEnded = true
+      this.#end(passed)
+    } else if (!to.write(passed)) from.pause()
   }
 
   async #wait(gate: Gate): Promise<void> {
@@ -107,7 +130,7 @@ export class Relay {
     this.#held = undefined
     for (const chunk of held) if (!this.#isStopped) this.#pass(chunk)
     if (this.#isStopped) return
-    if (this.#hasEnded) this.#parts.onEnd()
+    if (this.#hasEnded) this.#end()
     else if (!this.#parts.to.writableNeedDrain) this.#resume()
   }
 

@@ -134,15 +134,18 @@ describe.concurrent('Pump.upgrade', () => {
       return looked.promise
     }
     const gate = { mayPass: () => !isShut, look, isOpen: () => true }
+    const answer = (_: number, headers: readonly string[]) => {
+      isShut = true
+      return headers
+    }
     const { wires, client } = await start(
       async app => {
         await app.has('\r\n\r\n')
-        isShut = true
         app.write(`${switched}early-answer`)
         await app.has('early-question')
         app.write('last')
       },
-      { gate },
+      { gate, answer },
     )
     client.write(`${ask()}early-question`)
     await asked.promise
