@@ -5,6 +5,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { isUnavailable } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
+import type { Pile } from '../pile.ts'
 import type { Open } from './open-index.ts'
 import type { Person } from './tables.ts'
 
@@ -27,8 +28,8 @@ export interface Bearer {
 
 /** One token that has something open. */
 export interface Borne {
-  readonly bearer: Bearer
-  readonly open: Set<Open>
+  bearer: Bearer
+  readonly open: Pile<Open>
   person: Person
   /** Before the last question was sent that was answered. */
   lookedMs: number

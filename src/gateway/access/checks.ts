@@ -10,6 +10,8 @@ import type { SessionClaim, SessionFinding, SessionStore } from '../../store/app
 export const holdMs = 5_000
 /** Older ones are no answer, but may have been given as one a moment ago: a ring makes them void too. */
 const keepMs = 2 * holdMs
+/** How long what is open may stay while Redis does not answer. */
+export const awayMs = 60_000
 const mostKept = 20_000
 
 /** A session that was found to hold. */
@@ -143,3 +145,7 @@ export class SessionChecks {
 /** What must agree. */
 const keyOf = ({ sessionHash, loginHash, appUid, appId }: Omit<SessionClaim, 'user'>): string =>
   `${sessionHash} ${loginHash} ${appUid} ${appId}`
+
+/** Whether what was found by a look still holds. Where Redis did not answer a moment ago, it holds longer. */
+export const holds = (lookedMs: number, failedMs: number, nowMs: number): boolean =>
+  nowMs - lookedMs <= holdMs || (nowMs - failedMs <= holdMs && nowMs - lookedMs <= awayMs)

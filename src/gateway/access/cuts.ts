@@ -9,7 +9,7 @@ import type { AppRing } from '../../store/apps/rings.ts'
 import type { SessionStore } from '../../store/apps/sessions.ts'
 import type { Access } from './access.ts'
 import { BearerChecks, wordMs } from './bearers.ts'
-import { holdMs, type Seen } from './checks.ts'
+import { awayMs, holdMs, holds, type Seen } from './checks.ts'
 import { type CutReason, type Guard, type Guarding, GuardOf } from './guard.ts'
 import { type Open, OpenIndex, type Opening, personOf, type Watched } from './open-index.ts'
 import type { MemberTable, RouteTable } from './tables.ts'
@@ -17,8 +17,6 @@ import type { MemberTable, RouteTable } from './tables.ts'
 /** Within `holdMs`, with the time that a sweep takes. */
 const sweepMs = 3_500
 const againMs = 200
-/** How long something open may stay while Redis does not answer. */
-const awayMs = 60_000
 
 export interface CutsOptions {
   readonly access: Pick<Access, 'permits' | 'current'>
@@ -54,8 +52,8 @@ export class Cuts {
     this.#bearers = new BearerChecks({
       clock: options.clock,
       log: options.log,
-      onPerson: ({ open }) => this.#judge([...open]),
-      onEnded: ({ open }) => this.#cutAll(open, 'ended'),
+      onPerson: ({ open }) => this.#judge(open.all()),
+      onEnded: ({ open }) => this.#cutAll(open.all(), 'ended'),
     })
     this.#loop = new Loop({
       clock: options.clock,
@@ -91,7 +89,7 @@ export class Cuts {
   add(opening: Opening): Guard {
     const open = this.#open.add(opening)
     const { watched, borne } = open
-    if (borne) this.#judge([...borne.open])
+    if (borne) this.#judge(borne.open.all())
     else this.#judgeOne(open)
     const { seen } = opening.admitted ?? {}
     // Revoked between the verdict and this, or nobody would know.
@@ -126,8 +124,8 @@ export class Cuts {
     if (reason) this.#cut(open, reason)
   }
 
-  #cutAll(all: Iterable<Open>, reason: CutReason): void {
-    for (const open of [...all]) this.#cut(open, reason)
+  #cutAll(all: readonly Open[], reason: CutReason): void {
+    for (const open of all) this.#cut(open, reason)
   }
 
   #reasonAgainst(open: Open): CutReason | undefined {
@@ -143,20 +141,23 @@ export class Cuts {
   /** As Redis says. */
   async #ask(all: readonly Watched[], startMs: number): Promise<void> {
     const { sessions, access, onUse } = this.#options
-    const findings = await sessions.check(all.map(({ seen }) => seen.claim))
+    const asked = all.map(({ seen }) => seen)
+    const findings = await sessions.check(asked.map(({ claim }) => claim))
     for (const [i, watched] of all.entries()) {
+      // It had nothing open meanwhile, and came anew by a later answer.
+      if (watched.seen !== asked[i]) continue
       const { is, version } = findings[i]!
       const { loginHash } = watched.seen.claim
       // What is kept of the login has changed, such as its groups.
       const person =
         is === 'in' && version !== watched.version ? await access.current(loginHash, version) : watched.person
       if (is !== 'in' || !person) {
-        this.#cutAll(watched.open, 'ended')
+        this.#cutAll(watched.open.all(), 'ended')
         continue
       }
       Object.assign(watched, { person, version, lookedMs: startMs })
       onUse?.(watched.seen)
-      this.#judge([...watched.open])
+      this.#judge(watched.open.all())
     }
   }
 
@@ -169,7 +170,7 @@ export class Cuts {
     if (isSweep) this.#bearers.look(this.#open.tokens())
     try {
       await this.#ask(isSweep ? this.#open.sessions() : [...due], startMs)
-      if (isSweep) this.#sweptMs = startMs
+      if (isSweep) this.#swept(startMs)
     } catch (error) {
       this.#failedMs = startMs
       for (const each of due) if (each.open.size > 0) this.#due.add(each)
@@ -179,6 +180,11 @@ export class Cuts {
       this.#answer(served)
     }
     return { ms: Math.max(0, this.#sweptMs + sweepMs - this.#nowMs) }
+  }
+
+  #swept(startMs: number): void {
+    this.#sweptMs = startMs
+    this.#open.prune()
   }
 
   #cutForgotten(): void {
@@ -249,7 +255,3 @@ export class Cuts {
     return this.#options.clock.monotonicMs()
   }
 }
-
-/** Redis did not answer a moment ago: what is known holds longer. */
-const holds = (lookedMs: number, failedMs: number, nowMs: number): boolean =>
-  nowMs - lookedMs <= holdMs || (nowMs - failedMs <= holdMs && nowMs - lookedMs <= awayMs)

@@ -1,31 +1,38 @@
-/** A map that forgets what was used longest ago. */
+/** A map that forgets what was not used for long. */
 export class Kept<T> {
-  readonly #most: number
-  readonly #entries = new Map<string, T>()
+  readonly #half: number
+  /** Used since the last turn, at which these became the older ones. To put each used one last would cost a table of its own. */
+  #young = new Map<string, T>()
+  #old = new Map<string, T>()
 
+  /** @param most entries; at least half as many are kept of those that were used last */
   constructor(most: number) {
-    this.#most = most
+    this.#half = Math.ceil(most / 2)
   }
 
   get(key: string): T | undefined {
-    const value = this.#entries.get(key)
-    if (value === undefined) return undefined
-    this.#entries.delete(key)
-    this.#entries.set(key, value)
-    return value
+    const value = this.#young.get(key)
+    if (value !== undefined) return value
+    const old = this.#old.get(key)
+    if (old !== undefined) this.set(key, old)
+    return old
   }
 
   set(key: string, value: T): void {
-    this.#entries.delete(key)
-    this.#entries.set(key, value)
-    if (this.#entries.size > this.#most) this.#entries.delete(this.#entries.keys().next().value!)
+    this.#old.delete(key)
+    if (this.#young.size >= this.#half && !this.#young.has(key)) {
+      this.#old = this.#young
+      this.#young = new Map()
+    }
+    this.#young.set(key, value)
   }
 
   delete(key: string): void {
-    this.#entries.delete(key)
+    this.#young.delete(key)
+    this.#old.delete(key)
   }
 
   get size(): number {
-    return this.#entries.size
+    return this.#young.size + this.#old.size
   }
 }

@@ -1,4 +1,5 @@
 /** What is open, by app, by session and by token. Those of one session, or of one token, are looked at together. */
+import { Pile, type Place } from '../pile.ts'
 import type { Admitted } from './access.ts'
 import type { Bearer, Borne } from './bearers.ts'
 import type { Seen } from './checks.ts'
@@ -7,8 +8,8 @@ import type { Person } from './tables.ts'
 
 /** One session that has something open. */
 export interface Watched {
-  readonly seen: Seen
-  readonly open: Set<Open>
+  seen: Seen
+  readonly open: Pile<Open>
   person: Person
   /** Of the login. */
   version: string
@@ -36,77 +37,85 @@ export interface Open {
   readonly borne: Borne | undefined
   /** Neither cut nor removed. */
   isOpen: boolean
+  /** In the piles that have it. */
+  readonly places: Place<Open>[]
 }
 
 /** Who it is by now. */
 export const personOf = ({ opening, watched, borne }: Open): Person | undefined => (watched ?? borne ?? opening).person
 
+/** What has nothing open any more stays until `prune`: the next request needs it again. */
 export class OpenIndex {
   readonly #bySession = new Map<string, Watched>()
   readonly #byToken = new Map<string, Borne>()
-  readonly #byApp = new Map<string, Set<Open>>()
+  readonly #byApp = new Map<string, Pile<Open>>()
 
   all(): Open[] {
-    return [...this.#byApp.values()].flatMap(open => [...open])
+    return [...this.#byApp.values()].flatMap(open => open.all())
   }
 
   ofApp(id: string): Open[] {
-    return [...(this.#byApp.get(id) ?? [])]
+    return this.#byApp.get(id)?.all() ?? []
   }
 
   sessions(): Watched[] {
-    return [...this.#bySession.values()]
+    return [...this.#bySession.values()].filter(({ open }) => open.size > 0)
   }
 
   tokens(): Borne[] {
-    return [...this.#byToken.values()]
+    return [...this.#byToken.values()].filter(({ open }) => open.size > 0)
   }
 
   add(opening: Opening): Open {
     const { appId, admitted, bearer, person } = opening
     const watched = admitted && this.#watch(admitted)
     const borne = bearer && person && this.#bear(bearer, person)
-    const open: Open = { opening, watched, borne, isOpen: true }
-    const ofApp = this.#byApp.get(appId)
-    if (ofApp) ofApp.add(open)
-    else this.#byApp.set(appId, new Set([open]))
-    watched?.open.add(open)
-    borne?.open.add(open)
+    const open: Open = { opening, watched, borne, isOpen: true, places: [] }
+    open.places.push(this.#pileOf(appId).add(open))
+    if (watched) open.places.push(watched.open.add(open))
+    if (borne) open.places.push(borne.open.add(open))
     return open
   }
 
   remove(open: Open): void {
-    if (!open.isOpen) return
     open.isOpen = false
-    const { opening, watched, borne } = open
-    const { appId } = opening
-    const ofApp = this.#byApp.get(appId)
-    ofApp?.delete(open)
-    if (ofApp?.size === 0) this.#byApp.delete(appId)
-    watched?.open.delete(open)
-    if (watched?.open.size === 0) this.#bySession.delete(watched.seen.key)
-    borne?.open.delete(open)
-    if (borne?.open.size === 0) this.#byToken.delete(borne.bearer.key)
+    for (const place of open.places) place.remove()
+  }
+
+  prune(): void {
+    for (const [id, open] of this.#byApp) if (open.size === 0) this.#byApp.delete(id)
+    for (const [key, { open }] of this.#bySession) if (open.size === 0) this.#bySession.delete(key)
+    for (const [key, { open }] of this.#byToken) if (open.size === 0) this.#byToken.delete(key)
+  }
+
+  #pileOf(appId: string): Pile<Open> {
+    const known = this.#byApp.get(appId)
+    if (known) return known
+    const pile = new Pile<Open>()
+    this.#byApp.set(appId, pile)
+    return pile
   }
 
   #watch({ seen, visitor, version }: Admitted): Watched {
     const known = this.#bySession.get(seen.key)
-    if (known) {
+    if (known && known.open.size > 0) {
       if (!seen.isVoid) known.lookedMs = Math.max(known.lookedMs, seen.atMs)
       return known
     }
-    const watched: Watched = { seen, open: new Set(), person: visitor, version, lookedMs: seen.atMs }
+    // Nobody has looked at one that had nothing open.
+    const fresh = { seen, person: visitor, version, lookedMs: seen.atMs }
+    if (known) return Object.assign(known, fresh)
+    const watched: Watched = { ...fresh, open: new Pile() }
     this.#bySession.set(seen.key, watched)
     return watched
   }
 
   #bear(bearer: Bearer, person: Person): Borne {
+    const { atMs: lookedMs } = bearer
     const known = this.#byToken.get(bearer.key)
-    if (known) {
-      if (bearer.atMs >= known.lookedMs) Object.assign(known, { person, lookedMs: bearer.atMs })
-      return known
-    }
-    const borne: Borne = { bearer, open: new Set(), person, lookedMs: bearer.atMs, isAsked: false }
+    const isLater = known !== undefined && (known.open.size === 0 || lookedMs >= known.lookedMs)
+    if (known) return isLater ? Object.assign(known, { bearer, person, lookedMs }) : known
+    const borne: Borne = { bearer, open: new Pile(), person, lookedMs, isAsked: false }
     this.#byToken.set(bearer.key, borne)
     return borne
   }

@@ -22,6 +22,8 @@ interface Known {
   isTold: boolean
   /** The first use after silence, on its way to Redis. */
   telling: Promise<boolean> | undefined
+  /** Requests that are open. */
+  open: number
 }
 
 export interface ActivityOptions {
@@ -33,8 +35,6 @@ export interface ActivityOptions {
 export class Activity {
   readonly #options: ActivityOptions
   readonly #apps = new Map<string, Known>()
-  /** Requests that are open, by app. */
-  readonly #open = new Map<string, number>()
   readonly #loop: Loop
 
   constructor(options: ActivityOptions) {
@@ -79,12 +79,11 @@ export class Activity {
 
   /** An answer that takes long is use as long as it takes. Returns what ends it. */
   begin(id: string): () => void {
-    this.#open.set(id, (this.#open.get(id) ?? 0) + 1)
+    const known = this.#knownOf(id)
+    known.open += 1
     return () => {
-      const left = this.#open.get(id)! - 1
-      if (left > 0) this.#open.set(id, left)
-      else this.#open.delete(id)
-      this.saw(id)
+      known.open -= 1
+      this.#note(known, this.#options.clock.monotonicMs())
     }
   }
 
@@ -122,7 +121,7 @@ export class Activity {
   #knownOf(id: string): Known {
     const found = this.#apps.get(id)
     if (found) return found
-    const known: Known = { lastMs: Number.NEGATIVE_INFINITY, isTold: true, telling: undefined }
+    const known: Known = { lastMs: Number.NEGATIVE_INFINITY, isTold: true, telling: undefined, open: 0 }
     this.#apps.set(id, known)
     return known
   }
@@ -145,9 +144,10 @@ export class Activity {
   }
 
   #untold(): Use[] {
-    for (const id of this.#open.keys()) this.saw(id)
+    const nowMs = this.#options.clock.monotonicMs()
     const uses: Use[] = []
     for (const [id, known] of this.#apps) {
+      if (known.open > 0) this.#note(known, nowMs)
       if (known.isTold) continue
       known.isTold = true
       uses.push({ kind: 'app', id, atMs: known.lastMs })
@@ -158,7 +158,7 @@ export class Activity {
   #forget(): void {
     const beforeMs = this.#options.clock.monotonicMs() - keptMs
     for (const [id, known] of this.#apps) {
-      if (known.isTold && !known.telling && known.lastMs < beforeMs) this.#apps.delete(id)
+      if (known.isTold && !known.telling && known.open === 0 && known.lastMs < beforeMs) this.#apps.delete(id)
     }
   }
 }

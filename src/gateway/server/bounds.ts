@@ -1,5 +1,8 @@
 /** How much of a replica one app, and one person, may take. */
 
+/** Keys without anything open that stay: to take one out and in for each request would make tables again and again. */
+const mostIdle = 1000
+
 /** Counts what is open for each key, such as requests of an app. */
 export class Bound {
   readonly #max: number
@@ -34,7 +37,7 @@ export class Bound {
 
   #giveBack(key: string): void {
     const open = this.of(key) - 1
-    if (open > 0) this.#open.set(key, open)
+    if (open > 0 || this.#open.size <= mostIdle) this.#open.set(key, open)
     else this.#open.delete(key)
   }
 }

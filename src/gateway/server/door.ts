@@ -35,9 +35,8 @@ export class Door {
   readonly #breakHandshakes: () => void
   readonly #doorman: Doorman
   /** Requests of a connection that are not answered: the first is served, the others wait. */
-  readonly #owed = new WeakMap<Duplex, ServerResponse[]>()
+  readonly #owed = new Map<Duplex, ServerResponse[]>()
   readonly #upgraded = new WeakSet<Duplex>()
-  readonly #open = new Set<ServerResponse>()
   #isDraining = false
 
   constructor(options: DoorOptions, doorman: Doorman) {
@@ -58,7 +57,7 @@ export class Door {
     })
     server.on('upgrade', (incoming, socket, head) => this.#upgrade(incoming, socket as Socket, head))
     server.on('connect', (_, socket) => {
-      if (this.#owedOf(socket).length > 0) socket.destroy()
+      if (this.#isOwed(socket)) socket.destroy()
       else hangUp(socket, refusalOf('CONNECT'))
     })
     server.on('clientError', (error, socket) => this.#onClientError(error, socket))
@@ -72,7 +71,7 @@ export class Door {
   /** Each connection closes after its next answer. */
   beginDrain(): void {
     this.#isDraining = true
-    for (const outgoing of this.#open) outgoing.shouldKeepAlive = false
+    for (const owed of this.#owed.values()) for (const outgoing of owed) outgoing.shouldKeepAlive = false
   }
 
   /**
@@ -124,7 +123,7 @@ export class Door {
     const silentSince = new WeakMap<Socket, { readonly bytes: number; readonly atMs: number }>()
     this.#server.setTimeout(stallMs, socket => {
       // The same event ends the time of a connection that is kept for another request.
-      if (this.#owedOf(socket).length === 0 && !this.#upgraded.has(socket)) {
+      if (!this.#isOwed(socket) && !this.#upgraded.has(socket)) {
         socket.destroy()
         return
       }
@@ -142,7 +141,7 @@ export class Door {
 
   #upgrade(incoming: IncomingMessage, socket: Socket, head: Buffer): void {
     // It came in a row with a request whose answer still has the socket. No browser does so.
-    if (this.#owedOf(socket).length > 0) {
+    if (this.#isOwed(socket)) {
       socket.destroy()
       return
     }
@@ -153,13 +152,11 @@ export class Door {
   #queue(incoming: IncomingMessage, outgoing: ServerResponse, serve: () => void): void {
     const { socket } = incoming
     if (this.#isDraining) outgoing.shouldKeepAlive = false
-    this.#open.add(outgoing)
-    const owed = this.#owedOf(socket)
+    const owed = this.#owed.get(socket) ?? this.#known(socket)
     owed.push(outgoing)
     // Only clients that read no answer have so many.
     if (owed.length > this.#options.limits.maxPipelinedRequests) socket.destroy()
     whenAnswered(outgoing, () => {
-      this.#open.delete(outgoing)
       owed.shift()
       if (!socket.destroyed) owed[0]?.emit('turn')
     })
@@ -169,16 +166,21 @@ export class Door {
 
   #onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
     // A request of it may be on its way to an app already, whose answer is not ours to give.
-    const isOwed = this.#owedOf(socket).length > 0
+    const isOwed = this.#isOwed(socket)
     if (error.code === 'ECONNRESET' || !socket.writable || isOwed) socket.destroy()
     else hangUp(socket, refusalOf(error.code))
   }
 
-  #owedOf(socket: Duplex): ServerResponse[] {
-    const known = this.#owed.get(socket)
-    if (known) return known
+  #isOwed(socket: Duplex): boolean {
+    return (this.#owed.get(socket)?.length ?? 0) > 0
+  }
+
+  /** Before its first request. */
+  #known(socket: Duplex): ServerResponse[] {
     const owed: ServerResponse[] = []
+    if (socket.closed) return owed
     this.#owed.set(socket, owed)
+    socket.once('close', () => this.#owed.delete(socket))
     return owed
   }
 }
