@@ -133,9 +133,40 @@ describe('Access.find', () => {
   it('finds the first login that holds, of four', async () => {
     const { id, hash } = gateway.sessions.logIn('ada', ['x'])
     const others = Array.from({ length: 4 }, newId)
-    expect(await gateway.access.find([...others.slice(0, 3), id])).toEqual({ id, hash, user: 'ada', groups: ['x'] })
-    expect(await gateway.access.find([...others, id])).toBeUndefined()
+    const find = (ids: readonly string[]) => gateway.access.find(ids, '192.0.2.1')
+    expect(await find([...others.slice(0, 3), id])).toEqual({ id, hash, user: 'ada', groups: ['x'] })
+    expect(await find([...others, id])).toBeUndefined()
     gateway.sessions.logins.clear()
-    expect(await gateway.access.find([id])).toBeUndefined()
+    expect(await find([id])).toBeUndefined()
+  })
+})
+
+describe('Access, of an unknown login,', () => {
+  const from = async (address: string, id: string) =>
+    (await gateway.access.verdict({ appId: 'mlflow', login: [id], session: [], address })).is
+
+  it('asks once in five seconds', async () => {
+    const forged = newId()
+    for (let i = 0; i < 5; i++) expect(await from('192.0.2.1', forged)).toBe('login')
+    expect(gateway.sessions.reads).toBe(1)
+    await gateway.pass(5_250)
+    expect(await from('192.0.2.1', forged)).toBe('login')
+    expect(gateway.sessions.reads).toBe(2)
+  })
+
+  it('makes its address wait after a hundred, and nobody who is known', async () => {
+    const ada = gateway.sessions.logIn('ada')
+    expect(await from('192.0.2.1', ada.id)).toBe('in')
+    gateway.sessions.reads = 0
+    for (let i = 0; i < 100; i++) expect(await from('192.0.2.1', newId())).toBe('login')
+    await expect(from('192.0.2.1', newId())).rejects.toMatchObject({ status: 429, headers: { 'Retry-After': '1' } })
+    expect(gateway.sessions.reads).toBe(100)
+    expect([await from('192.0.2.1', ada.id), await from('192.0.2.2', newId())]).toEqual(['in', 'login'])
+  })
+
+  it('counts none that is known, and none while Redis does not answer', async () => {
+    for (let i = 0; i < 200; i++) expect(await from('192.0.2.1', gateway.sessions.logIn(`u${i}`).id)).toBe('forbidden')
+    gateway.sessions.isDown = true
+    for (let i = 0; i < 200; i++) expect(await from('192.0.2.1', newId())).toBe('unavailable')
   })
 })

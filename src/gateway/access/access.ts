@@ -9,6 +9,7 @@ import type { SessionStore } from '../../store/apps/sessions.ts'
 import type { Bearer } from './bearers.ts'
 import { holdMs, type Seen, SessionChecks } from './checks.ts'
 import { type Entrance, Entrances } from './entrances.ts'
+import { Strangers } from './strangers.ts'
 import type { MemberTable, Person, RouteTable } from './tables.ts'
 import { mostTried, type Visitor, Visitors } from './visitors.ts'
 
@@ -17,6 +18,8 @@ export interface Presented {
   readonly appId: string
   readonly login: readonly string[]
   readonly session: readonly string[]
+  /** Of who presents them, as far as trusted proxies tell it. */
+  readonly address: string
 }
 
 /**
@@ -98,14 +101,17 @@ export class Access {
     this.#options = options
     const { sessions, clock, onAsk, bell, logins, sessionMs } = options
     this.#checks = new SessionChecks({ sessions, clock, onAsk })
-    this.#visitors = new Visitors(logins, this.#checks)
+    this.#visitors = new Visitors(logins, this.#checks, new Strangers(clock))
     this.#entrances = new Entrances({ sessions, checks: this.#checks, sessionMs })
     bell.on(ring => this.#heard(ring))
   }
 
-  /** At once where all is known that it needs. */
-  verdict({ appId, login, session }: Presented): Soon<Verdict> {
-    const verdict = this.#judge(appId, route => this.#judgeCookies(route, login, session))
+  /**
+   * At once where all is known that it needs.
+   * @throws {ApiError} 429 for an address that has presented too many unknown logins
+   */
+  verdict(presented: Presented): Soon<Verdict> {
+    const verdict = this.#judge(presented.appId, route => this.#judgeCookies(route, presented))
     return andThen(verdict, given => {
       if (given.is === 'in' && given.admitted) this.#options.onUse?.(given.admitted.seen)
       return given
@@ -130,11 +136,13 @@ export class Access {
 
   /**
    * The first of these ids of cookies whose login holds.
+   * @param address of who presents them
    * @throws {RetryLater} when Redis does not answer
+   * @throws {ApiError} 429 as `verdict`
    */
-  async find(loginIds: readonly string[]): Promise<FoundLogin | undefined> {
+  async find(loginIds: readonly string[], address: string): Promise<FoundLogin | undefined> {
     for (const id of loginIds.slice(0, mostTried)) {
-      const visitor = await this.#visitors.present(await this.#visitors.claimed([id]))
+      const visitor = await this.#visitors.present(await this.#visitors.claimed([id], address))
       if (visitor) return { id, hash: visitor.loginHash, user: visitor.user, groups: visitor.groups }
     }
     return undefined
@@ -177,9 +185,9 @@ export class Access {
     })
   }
 
-  #judgeCookies(route: AppRoute | undefined, login: readonly string[], session: readonly string[]): Soon<Verdict> {
+  #judgeCookies(route: AppRoute | undefined, { login, session, address }: Presented): Soon<Verdict> {
     if (route?.audience.kind === 'public') return { is: 'in', route }
-    return andThen(this.#visitors.claimed(login), visitors => {
+    return andThen(this.#visitors.claimed(login, address), visitors => {
       if (route) return andThen(this.#entrances.find(route, visitors, session), found => this.#enterBy(route, found))
       return andThen(this.#visitors.present(visitors), visitor => ({ is: visitor ? 'unknown' : 'login' }))
     })

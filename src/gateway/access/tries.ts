@@ -6,8 +6,12 @@ import { networkOf } from '../../base/source.ts'
 import { Kept } from './kept.ts'
 
 /** Of one address, and of all: addresses are cheap. */
-const ofAddress: Rate = { perSecond: 1 / 6, burst: 10 }
-const ofAll: Rate = { perSecond: 20, burst: 100 }
+export interface TryRates {
+  readonly ofAddress: Rate
+  readonly ofAll: Rate
+}
+
+const ofTokens: TryRates = { ofAddress: { perSecond: 1 / 6, burst: 10 }, ofAll: { perSecond: 20, burst: 100 } }
 const mostKnown = 10_000
 
 export interface Try {
@@ -24,7 +28,8 @@ export class Tries {
   /** Hashes of words that were tried. Programs send the same token with each request, and one of their app with each to it. */
   readonly #known = new Kept<true>(mostKnown)
 
-  constructor(clock: Pick<Clock, 'monotonicMs'>) {
+  /** @param rates default: those of tokens */
+  constructor(clock: Pick<Clock, 'monotonicMs'>, { ofAddress, ofAll }: TryRates = ofTokens) {
     this.#byNetwork = new Buckets(ofAddress, clock)
     this.#all = new Buckets(ofAll, clock)
   }

@@ -4,6 +4,7 @@ import { hashOf } from '../../store/apps/ids.ts'
 import type { LoginStore } from '../../store/apps/logins.ts'
 import type { SessionChecks } from './checks.ts'
 import { Kept } from './kept.ts'
+import type { Strangers } from './strangers.ts'
 import type { Person } from './tables.ts'
 
 const mostKept = 10_000
@@ -24,19 +25,23 @@ const noSession = '0'.repeat(64)
 export class Visitors {
   readonly #logins: Pick<LoginStore, 'read'>
   readonly #checks: Pick<SessionChecks, 'check'>
+  readonly #strangers: Strangers
   readonly #known = new Kept<Facts>(mostKept)
 
-  constructor(logins: Pick<LoginStore, 'read'>, checks: Pick<SessionChecks, 'check'>) {
+  constructor(logins: Pick<LoginStore, 'read'>, checks: Pick<SessionChecks, 'check'>, strangers: Strangers) {
     this.#logins = logins
     this.#checks = checks
+    this.#strangers = strangers
   }
 
   /**
    * Those whom these ids of cookies may be. Nothing is said of whether their logins still hold.
+   * @param address of who presents them
    * @throws {RetryLater} when Redis does not answer
+   * @throws {ApiError} 429 for one who has presented too many that are unknown
    */
-  claimed(loginIds: readonly string[]): Soon<readonly Visitor[]> {
-    const found = all(hashesOf(loginIds).map(hash => this.#read(hash)))
+  claimed(loginIds: readonly string[], address: string): Soon<readonly Visitor[]> {
+    const found = all(hashesOf(loginIds).map(hash => this.#known.get(hash) ?? this.#meet(hash, address)))
     return andThen(found, facts => facts.filter(each => each !== undefined))
   }
 
@@ -66,6 +71,12 @@ export class Visitors {
   /** A login that is void. */
   forget(hash: string): void {
     this.#known.delete(hash)
+  }
+
+  /** Of somebody who is not known yet. */
+  #meet(hash: string, address: string): Soon<Facts | undefined> {
+    if (this.#strangers.isStrange(hash)) return undefined
+    return this.#strangers.ask(hash, address, () => this.#ask(hash))
   }
 
   #read(hash: string): Soon<Facts | undefined> {

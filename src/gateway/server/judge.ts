@@ -72,13 +72,14 @@ export class Judge {
   #verdict(visit: Visit, { id: appId }: AppTarget, caller: Caller | undefined): Soon<Verdict> {
     const { access } = this.#parts
     if (caller) return access.verdictOf(caller.person, appId, caller.bearer)
-    return access.verdict({ appId, ...cookiesOf(visit.incoming.rawHeaders) })
+    const { login, session } = cookiesOf(visit.incoming.rawHeaders)
+    return access.verdict({ appId, login, session, address: visit.from.address ?? '' })
   }
 
   /** For a form that starts the app; undefined for those who may not. */
-  async startToken({ incoming }: Visit, route: AppRoute): Promise<string | undefined> {
+  async startToken({ incoming, from }: Visit, route: AppRoute): Promise<string | undefined> {
     const { access } = this.#parts
-    const login = await access.find(cookiesOf(incoming.rawHeaders).login)
+    const login = await access.find(cookiesOf(incoming.rawHeaders).login, from.address ?? '')
     return login && access.isMember(route, login) ? formToken(login.id, `start ${route.id}`) : undefined
   }
 

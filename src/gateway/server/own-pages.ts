@@ -80,7 +80,7 @@ export class OwnPages {
 
   /** For somebody who is logged in, what to do; for others this page. */
   async #pageOf(visit: Visit, otherwise: Answer): Promise<Answer> {
-    const login = await this.#parts.access.find(cookiesOf(visit.incoming.rawHeaders).login)
+    const login = await this.#parts.access.find(cookiesOf(visit.incoming.rawHeaders).login, addressOf(visit))
     return login ? loggedInPage(login.user, formToken(login.id, 'logout')) : otherwise
   }
 
@@ -88,7 +88,7 @@ export class OwnPages {
     const { login, site, clock, config } = this.#parts
     const form = await readForm(visit.incoming, site, clock)
     const next = checkNext(form.get('next'))
-    const answer = await login.login(form.get('token') ?? '', visit.from.address ?? '')
+    const answer = await login.login(form.get('token') ?? '', addressOf(visit))
     if (answer.is === 'unavailable') throw new RetryLater('logins cannot be kept')
     if (answer.is === 'in') {
       report.isOf(answer.user)
@@ -138,7 +138,7 @@ export class OwnPages {
     const form = await readForm(visit.incoming, site, clock)
     const token = form.get('token')
     const id = cookiesOf(visit.incoming.rawHeaders).login.find(each => isFormToken(token, each, purpose))
-    const login = id === undefined ? undefined : await access.find([id])
+    const login = id === undefined ? undefined : await access.find([id], addressOf(visit))
     if (!login) throw refusal(403, 'the form is not of your login: load its page again')
     return login
   }
@@ -152,4 +152,5 @@ export class OwnPages {
   }
 }
 
+const addressOf = ({ from }: Visit): string => from.address ?? ''
 const allowed = 'GET, HEAD, POST'

@@ -28,13 +28,15 @@ export class Refused extends Error {
   }
 }
 
+const reasons: Readonly<Record<number, Reason>> = { 403: 'origin', 429: 'slow' }
+
 /** @returns undefined for a defect */
 export function refusedBy(error: unknown): Refused | undefined {
   if (error instanceof Refused) return error
   if (error instanceof RetryLater) return new Refused('unavailable', problemPage(problems.unavailable))
   if (!(error instanceof ApiError)) return undefined
   if (error.status === 503) return new Refused('unavailable', problemPage(problems.unavailable))
-  const reason = error.status === 403 ? 'origin' : 'malformed'
+  const reason = reasons[error.status] ?? 'malformed'
   return new Refused(reason, plain(error.status, error.message, error.headers))
 }
 

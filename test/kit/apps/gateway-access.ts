@@ -81,7 +81,7 @@ export class TestGateway {
   }
 
   async verdict(appId: string, login: readonly string[], session: readonly string[] = []): Promise<Verdict> {
-    return this.parts.access.verdict({ appId, login, session })
+    return this.parts.access.verdict({ appId, login, session, address: '192.0.2.1' })
   }
 
   /** @throws if it is refused */
@@ -93,8 +93,9 @@ export class TestGateway {
 
   /** Something open, by a verdict. */
   keep(admission: Admission): TestOpen {
-    const { route, person, admitted } = admission
-    return new TestOpen(cut => this.parts.cuts.add({ appId: route.id, appUid: route.uid, person, admitted, cut }))
+    const { route, person, admitted, bearer } = admission
+    const opening = { appId: route.id, appUid: route.uid, person, admitted, bearer }
+    return new TestOpen(cut => this.parts.cuts.add({ ...opening, cut }))
   }
 
   async close(): Promise<void> {

@@ -98,6 +98,8 @@ export class FakeSessions {
   readonly logins = new Map<string, Login>()
   readonly sessions = new Map<string, NewSession>()
   readonly asked: (readonly SessionClaim[])[] = []
+  /** Questions for logins that were answered. */
+  reads = 0
   /** Awaited by each question, after its answer is made. */
   hold: Promise<void> = Promise.resolve()
 
@@ -110,6 +112,7 @@ export class FakeSessions {
 
   read = async (hash: string) => {
     this.#answer()
+    this.reads++
     return this.logins.get(hash)
   }
 
@@ -188,7 +191,7 @@ export class FakeGateway {
   }
 
   async verdict(appId: string, login: readonly string[], session: readonly string[] = []): Promise<Verdict> {
-    return this.access.verdict({ appId, login, session })
+    return this.access.verdict({ appId, login, session, address: '192.0.2.1' })
   }
 
   async is(appId: string, login: readonly string[], session: readonly string[] = []): Promise<Verdict['is']> {
@@ -202,10 +205,10 @@ export class FakeGateway {
     return this.keep(verdict)
   }
 
-  keep({ route, person, admitted }: Extract<Verdict, { is: 'in' }>) {
+  keep({ route, person, admitted, bearer }: Extract<Verdict, { is: 'in' }>) {
     const reasons: CutReason[] = []
     const cut = (reason: CutReason) => void reasons.push(reason)
-    const guard = this.cuts.add({ appId: route.id, appUid: route.uid, person, admitted, cut })
+    const guard = this.cuts.add({ appId: route.id, appUid: route.uid, person, admitted, bearer, cut })
     return { guard, reasons }
   }
 }
