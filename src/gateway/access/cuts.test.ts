@@ -88,6 +88,23 @@ describe('Cuts', () => {
     expect(open.reasons).toEqual(['ended'])
   })
 
+  it('cuts nothing by an answer that is older than what let it in', async () => {
+    const open = await gateway.open('mlflow', [id])
+    let answer = () => {}
+    gateway.sessions.hold = new Promise(resolve => (answer = resolve))
+    const login = gateway.sessions.logins.get(hash)!
+    gateway.sessions.logins.delete(hash)
+    await gateway.pass(3_500)
+    open.guard.remove()
+    gateway.sessions.hold = Promise.resolve()
+    gateway.sessions.logins.set(hash, login)
+    gateway.bell.ring({ what: 'sessions', subject: { kind: 'login', name: hash } })
+    const again = await gateway.open('mlflow', [id])
+    answer()
+    await settle()
+    expect([again.reasons, again.guard.mayPass()]).toEqual([[], true])
+  })
+
   it('tells that sessions with something open are in use, so that they do not end', async () => {
     await gateway.open('mlflow', [id])
     gateway.used.length = 0
