@@ -41,7 +41,7 @@ export function createGatewayMetrics(registry: Registry, sources: GatewayGaugeSo
     }),
     refusals: new Counter({
       name: 'skylab_gateway_refusals_total',
-      help: 'Requests that this replica carried to no app, by reason (malformed; login: nobody is logged in; forbidden: not a member; unknown: there is no such app; unavailable: it could not be judged; origin: a WebSocket of another site; phase: the app does not run; stopping: for idleness; busy: a bound was met; form: a form without its token; slow: an address sent too many unknown tokens)',
+      help: 'Requests that this replica carried to no app, by reason (malformed; login: nobody is logged in; forbidden: not a member; unknown: there is no such app; unavailable: it could not be judged; origin: a WebSocket of another site; phase: the app does not run; stopping: for idleness; busy: a bound was met; form: a form without its token; slow: an address sent too many unknown tokens or logins)',
       labelNames: ['reason'] as const,
       registers,
     }),
