@@ -1,4 +1,5 @@
 /** Who has which login. A login's user and groups are read once; each check of Redis says whether they still hold. */
+import { remembered } from '../../base/remembered.ts'
 import { all, andThen, type Soon } from '../../base/soon.ts'
 import { hashOf } from '../../store/apps/ids.ts'
 import type { LoginStore } from '../../store/apps/logins.ts'
@@ -97,5 +98,8 @@ export class Visitors {
 export const hashesOf = (ids: readonly string[]): string[] =>
   ids
     .slice(0, mostTried)
-    .map(hashOf)
-    .filter(hash => hash !== undefined)
+    .map(knownHash)
+    .filter(hash => hash !== '')
+
+/** Each request has two ids, and a visitor sends the same ones all the time. '': it is no id. */
+const knownHash = remembered(id => hashOf(id) ?? '')
