@@ -5,8 +5,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { isUnavailable } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
-import type { Pile } from '../pile.ts'
-import type { Open } from './open-index.ts'
 import type { Person } from './tables.ts'
 
 /** Between two questions about one token. */
@@ -27,41 +25,40 @@ export interface Bearer {
 }
 
 /** One token that has something open. */
-export interface Borne {
+export interface Asked {
   bearer: Bearer
-  readonly open: Pile<Open>
   person: Person
   /** Before the last question was sent that was answered. */
   lookedMs: number
   isAsked: boolean
 }
 
-export interface BearerChecksOptions {
+export interface BearerChecksOptions<T> {
   readonly clock: Pick<Clock, 'monotonicMs'>
   readonly log: Log
   /** Called when there is a newer person. */
-  readonly onPerson: (borne: Borne) => void
+  readonly onPerson: (asked: T) => void
   /** Called when the token lets nobody in any more. */
-  readonly onEnded: (borne: Borne) => void
+  readonly onEnded: (asked: T) => void
 }
 
-export class BearerChecks {
-  readonly #options: BearerChecksOptions
+export class BearerChecks<T extends Asked> {
+  readonly #options: BearerChecksOptions<T>
   #asked = 0
 
-  constructor(options: BearerChecksOptions) {
+  constructor(options: BearerChecksOptions<T>) {
     this.#options = options
   }
 
   /** Begins to ask about those whose last answer is old, the oldest first. */
-  look(all: readonly Borne[]): void {
+  look(all: readonly T[]): void {
     const beforeMs = this.#options.clock.monotonicMs() - recheckMs
     const due = all.filter(({ lookedMs, isAsked }) => !isAsked && lookedMs <= beforeMs)
     due.sort((a, b) => a.lookedMs - b.lookedMs)
     for (const borne of due.slice(0, mostAsked - this.#asked)) void this.#ask(borne)
   }
 
-  async #ask(borne: Borne): Promise<void> {
+  async #ask(borne: T): Promise<void> {
     const { clock, log, onPerson, onEnded } = this.#options
     const startMs = clock.monotonicMs()
     borne.isAsked = true

@@ -11,7 +11,8 @@ import type { Access } from './access.ts'
 import { BearerChecks, wordMs } from './bearers.ts'
 import { awayMs, holdMs, holds, type Seen } from './checks.ts'
 import { type CutReason, type Guard, type Guarding, GuardOf } from './guard.ts'
-import { type Open, OpenIndex, type Opening, personOf, type Watched } from './open-index.ts'
+import { type Borne, type Open, OpenIndex, type Opening, type Watched } from './open-index.ts'
+import { reasonAgainst } from './reason.ts'
 import type { MemberTable, RouteTable } from './tables.ts'
 
 /** Within `holdMs`, with the time that a sweep takes. */
@@ -35,8 +36,8 @@ export class Cuts {
   readonly #options: CutsOptions
   readonly #loop: Loop
   readonly #open = new OpenIndex()
-  readonly #bearers: BearerChecks
-  readonly #guarding: Guarding = {
+  readonly #bearers: BearerChecks<Borne>
+  readonly #guarding: Guarding<Open> = {
     mayPass: open => this.#mayPass(open),
     look: () => this.#look(),
     remove: open => this.#remove(open),
@@ -120,22 +121,12 @@ export class Cuts {
   }
 
   #judgeOne(open: Open): void {
-    const reason = this.#reasonAgainst(open)
+    const reason = reasonAgainst(open, this.#options)
     if (reason) this.#cut(open, reason)
   }
 
   #cutAll(all: readonly Open[], reason: CutReason): void {
     for (const open of all) this.#cut(open, reason)
-  }
-
-  #reasonAgainst(open: Open): CutReason | undefined {
-    const { routes, access } = this.#options
-    const { appId, appUid } = open.opening
-    const route = routes.get(appId)
-    if (route === 'unknown') return undefined
-    if (route?.uid !== appUid) return 'gone'
-    if (route.phase === 'Stopping' || route.phase === 'Stopped') return 'stopped'
-    return access.permits(route, personOf(open)) === false ? 'forbidden' : undefined
   }
 
   /** As Redis says. */

@@ -1,5 +1,4 @@
 /** What is open asks a guard before each byte: a halt of this process must carry none for somebody who was revoked meanwhile. */
-import type { Open } from './open-index.ts'
 
 /**
  * - `ended`: the login or the session was revoked, or has ended
@@ -22,18 +21,18 @@ export interface Guard {
 }
 
 /** Who watches over what is open. */
-export interface Guarding {
-  mayPass(open: Open): boolean
+export interface Guarding<T> {
+  mayPass(open: T): boolean
   look(): Promise<void>
-  remove(open: Open): void
+  remove(open: T): void
 }
 
 /** The guard of one thing that is open. */
-export class GuardOf implements Guard {
-  readonly #open: Open
-  readonly #guarding: Guarding
+export class GuardOf<T extends { readonly isOpen: boolean }> implements Guard {
+  readonly #open: T
+  readonly #guarding: Guarding<T>
 
-  constructor(open: Open, guarding: Guarding) {
+  constructor(open: T, guarding: Guarding<T>) {
     this.#open = open
     this.#guarding = guarding
   }

@@ -1,7 +1,7 @@
 /** What is open, by app, by session and by token. Those of one session, or of one token, are looked at together. */
 import { Pile, type Place } from '../pile.ts'
 import type { Admitted } from './access.ts'
-import type { Bearer, Borne } from './bearers.ts'
+import type { Asked, Bearer } from './bearers.ts'
 import type { Seen } from './checks.ts'
 import type { CutReason } from './guard.ts'
 import type { Person } from './tables.ts'
@@ -15,6 +15,11 @@ export interface Watched {
   version: string
   /** When the last look began that found it to hold. */
   lookedMs: number
+}
+
+/** One token that has something open. */
+export interface Borne extends Asked {
+  readonly open: Pile<Open>
 }
 
 /** What was let in by a verdict, and stays open. */
