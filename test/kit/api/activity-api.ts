@@ -8,7 +8,7 @@ import { workloadKinds } from '../../../src/config/idle.ts'
 import type { ActivityService } from '../../../src/idle/rest/service.ts'
 import type { AuditEvent } from '../../../src/telemetry/audit.ts'
 import { Conformance } from './conformance.ts'
-import { apiParts, requestTo } from './scripted-api.ts'
+import { apiParts, checkedCalls } from './scripted-api.ts'
 
 /** A site with all kinds, where nothing runs. A notebook or an app whose name begins with `rra` is that user's. */
 export function scriptedActivity(script: Partial<ActivityService> = {}): ActivityService {
@@ -61,16 +61,6 @@ let conformance: Conformance | undefined
 export function activityApi(script: ActivityScript = {}, parts: Partial<ApiParts> = {}, api: object = {}) {
   const app = createApi(apiParts(parts, api), [featureOf(script)])
   conformance ??= new Conformance(activityDocument())
-  const checks = conformance
-  return async (method: string, path: string, who?: string, init: RequestInit = {}): Promise<Response> => {
-    const headers = new Headers(init.headers)
-    const token = who === 'lab' ? labToken : `${who}-token`
-    if (who !== undefined) headers.set('Authorization', `Bearer ${token}`)
-    const full = `/activity${path}`
-    const response = await requestTo(app, full, { ...init, method, headers })
-    const isStream = response.headers.get('content-type') === 'text/event-stream'
-    const text = isStream ? undefined : await response.clone().text()
-    checks.check({ method, path: full, status: response.status, headers: response.headers, text })
-    return response
-  }
+  const tokenOf = (who: string) => (who === 'lab' ? labToken : `${who}-token`)
+  return checkedCalls(app, conformance, path => `/activity${path}`, tokenOf)
 }

@@ -170,15 +170,19 @@ export function api(script: Partial<LabService> = {}, change: Partial<ApiParts> 
   return checkedCalls(app, conformanceOf(config), path => (path.startsWith('/') ? path : `${prefix}/${path}`))
 }
 
-/** Calls by method, path and caller, whose answers are held against a document. @param full the whole path */
+/**
+ * Calls by method, path and caller, whose answers are held against a document.
+ * @param full the whole path
+ */
 export function checkedCalls(
   app: ReturnType<typeof createApi>,
   conformance: Conformance,
   full: (path: string) => string,
+  tokenOf = (name: string): string => `${name}-token`,
 ) {
   return async (method: string, path: string, name?: string, init: RequestInit = {}): Promise<Response> => {
     const headers = new Headers(init.headers)
-    if (name !== undefined) headers.set('Authorization', `Bearer ${name}-token`)
+    if (name !== undefined) headers.set('Authorization', `Bearer ${tokenOf(name)}`)
     const response = await requestTo(app, full(path), { ...init, method, headers })
     conformance.check({ method, path: headOf(full(path)).path, ...(await read(response)) })
     return response
