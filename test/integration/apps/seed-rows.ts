@@ -259,6 +259,7 @@ export const appRows: readonly SeedRow[] = [
     tests: [
       [policy('target'), 'reads only apps that every reader of URLs finds at the same place'],
       [policy('target'), 'cuts the prefix of %s off only when the app wants that'],
+      [gateway('rewrite'), 'sees paths without the prefix, and is told the prefix'],
     ],
   },
   {
