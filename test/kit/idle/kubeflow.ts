@@ -3,6 +3,8 @@
  * annotation. The cluster's own controller makes the pods. No scheduler takes them: their kubelet is played here, at an address that
  * the test chooses.
  */
+
+import { notebookCrd } from '../../../dev/kube/notebook-crd.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { notebookKind, setKind } from '../../../src/idle/notebooks/objects.ts'
@@ -14,7 +16,6 @@ import { silentLogger } from '../../../src/telemetry/log.ts'
 import { AdminKube } from '../cluster/kube.ts'
 import { eventually } from '../cluster/world.ts'
 import { testBed } from '../testbed.ts'
-import { notebookCrd } from './notebook-crd.ts'
 
 const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 

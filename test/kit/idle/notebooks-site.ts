@@ -3,6 +3,7 @@
  * Tests take rules of the policy away.
  */
 import type { Cluster } from '../../../dev/cluster/types.ts'
+import { notebookCrd } from '../../../dev/kube/notebook-crd.ts'
 import { notebooksAccount, notebooksManifests } from '../../../dev/kube/notebooks.ts'
 import type { Run } from '../../../dev/run/run.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
@@ -11,7 +12,6 @@ import { stamps } from '../../../src/kube/labels.ts'
 import { AdminKube, type KubeAnswer } from '../cluster/kube.ts'
 import { boxNamespace, type OwnBox, startOwnBox } from '../cluster/own-box.ts'
 import { eventually } from '../cluster/world.ts'
-import { notebookCrd } from './notebook-crd.ts'
 
 /** The namespace of people. */
 export const team = 'team'

@@ -1,5 +1,5 @@
 /** The part of Kubeflow's custom resource that matters here: any spec, and a status of its own. Written after its definition. */
-import type { KubeObject } from '../../../src/base/domain.ts'
+import type { KubeObject } from '../../src/base/domain.ts'
 
 const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
 const v1 = {
