@@ -30,6 +30,14 @@ export class AppKeys {
   loginsOf(user: string): string {
     return `${this.#tag}gw:logins-of:${user}`
   }
+  /** Who asks the identity source about a login. */
+  asking(hash: string): string {
+    return `${this.#tag}gw:asking:${hash}`
+  }
+  /** What can be used once, such as the way back from a login. */
+  used(hash: string): string {
+    return `${this.#tag}gw:used:${hash}`
+  }
 
   /** No id of an app has a colon, so no two of these are equal. */
   revokedUser(user: string): string {

@@ -17,8 +17,8 @@ export interface NewLogin {
   /** What `begin` returned, before it was asked who this is. */
   readonly begun: number
   readonly lifeMs: number
-  /** Tokens, sealed by the gateway's own key. Default: none. */
-  readonly sealed?: string | undefined
+  /** Seals tokens by the gateway's own key, for the login of this hash alone. Default: it keeps none. */
+  readonly seal?: ((hash: string) => string) | undefined
 }
 
 export interface Login {
@@ -72,12 +72,12 @@ export class LoginStore {
    * @returns the id for the cookie; 'revoked' if the user was revoked since `begin`
    * @throws {RetryLater} when Redis does not answer
    */
-  async create({ user, groups, begun, lifeMs, sealed = '' }: NewLogin): Promise<{ readonly id: string } | 'revoked'> {
+  async create({ user, groups, begun, lifeMs, seal }: NewLogin): Promise<{ readonly id: string } | 'revoked'> {
     const { apps } = this.#keys
     const id = newId()
     const hash = hashOf(id)!
     const keys = [apps.login(hash), apps.loginsOf(user), apps.epoch, apps.revokedUser(user)]
-    const args = [hash, begun, Math.floor(lifeMs), mostLogins, user, JSON.stringify(groups), sealed]
+    const args = [hash, begun, Math.floor(lifeMs), mostLogins, user, JSON.stringify(groups), seal?.(hash) ?? '']
     const [is, , ...oldest] = (await this.#connection.run('create-login', keys, args)) as string[]
     if (is === 'revoked') return is
     for (const each of oldest) await this.#remove(each, user)

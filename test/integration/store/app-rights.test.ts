@@ -6,6 +6,7 @@ import { hashOf } from '../../../src/store/apps/ids.ts'
 import { IntentStore } from '../../../src/store/apps/intents.ts'
 import { LoginStore } from '../../../src/store/apps/logins.ts'
 import { MemberStore } from '../../../src/store/apps/members.ts'
+import { RecheckStore } from '../../../src/store/apps/rechecks.ts'
 import { RevocationStore } from '../../../src/store/apps/revocations.ts'
 import { type AppRing, AppsBell } from '../../../src/store/apps/rings.ts'
 import { RouteStore } from '../../../src/store/apps/routes.ts'
@@ -57,6 +58,13 @@ test('all that a gateway does works by its rights, and each script was called', 
   const made = await logins.create({ user: 'ada', groups: [], begun: await logins.begin(), lifeMs: 60_000 })
   const loginHash = hashOf((made as { id: string }).id)!
   expect(await logins.read(loginHash)).toMatchObject({ user: 'ada' })
+  const rechecks = new RecheckStore(seen, keys)
+  const right = await rechecks.begin(loginHash, 'token', { everyMs: -1, lockMs: 1_000 })
+  expect(right).toMatchObject({ is: 'ask', user: 'ada' })
+  const result = { token: 'token', hash: loginHash, was: '', sealed: 'sealed', groups: ['physics'], agoMs: 0 }
+  expect(await rechecks.end(result)).toBe(true)
+  await rechecks.leave(loginHash, 'token')
+  expect(await rechecks.useOnce('0'.repeat(64), 'token', 1_000)).toBe(true)
   const sessions = new SessionStore(seen, keys)
   const app = { appId: 'mlflow', appUid: 'u1', loginHash, user: 'ada' }
   const sessionHash = hashOf((await sessions.create({ ...app, lifeMs: 60_000 }))!)!
