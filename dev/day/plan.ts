@@ -36,6 +36,7 @@ export const otherPages: Readonly<Record<string, string>> = {
   'docs/audit.md': 'needs a collector of logs',
   'docs/commands.md': 'a reference; unit tests run these commands',
   'docs/from-kubespawner.md': 'needs a Zero to JupyterHub; its Job is a test of its own',
+  'docs/gateway-login.md': 'needs a provider of identities',
   'docs/identity.md': 'needs a provider of identities',
   'docs/idle-notebooks.md': 'needs Kubeflow: test/integration/idle/ has a definition of Notebooks',
   'docs/prepulling.md': 'shows what fails; tests on a real node have such images',

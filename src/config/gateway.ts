@@ -4,15 +4,72 @@ import { cidr, seconds } from './values.ts'
 
 const count = (value: number) => z.number().int().positive().default(value)
 
+/** A scope by RFC 6749. */
+const scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, { error: 'not a scope' })
+
+/** Of a login, by OpenID Connect and PKCE. */
+const ownParameters = [
+  ...['client_id', 'client_secret', 'response_type', 'response_mode', 'redirect_uri', 'scope', 'state', 'nonce'],
+  ...['code_challenge', 'code_challenge_method', 'request', 'request_uri'],
+]
+
+const oidc = z.strictObject({
+  clientId: z.string().min(1).describe('how the issuer of `identity.oidc` knows the gateway'),
+  clientSecretFile: z
+    .string()
+    .optional()
+    .describe('a file with only the secret of this client; default: none, as for a public client'),
+  clientAuthentication: z
+    .enum(['client_secret_basic', 'client_secret_post'])
+    .default('client_secret_basic')
+    .describe('how the secret is sent'),
+  scopes: z
+    .array(scope)
+    .default(['openid'])
+    .refine(scopes => scopes.includes('openid'), { error: 'lacks openid' })
+    .describe(
+      'what is asked for at each login; many issuers give a refresh token only for `offline_access`, and groups only for a scope of theirs',
+    ),
+  parameters: z
+    .record(z.string().regex(/^[a-z_]{1,64}$/), z.string().max(512))
+    .default({})
+    .refine(parameters => ownParameters.every(name => !Object.hasOwn(parameters, name)), {
+      error: 'has a parameter that the gateway itself sends',
+    })
+    .describe('what else is sent with each login, such as `prompt: consent` for `offline_access`'),
+  maxInFlight: z.number().int().positive().default(16).describe('requests of this replica to the issuer at once'),
+})
+
+const gafaelfawr = z.strictObject({
+  secretFiles: z
+    .array(z.string())
+    .default([])
+    .describe(
+      'files with one secret each, which the ingress of `/console/login` sends as X-Skylab-Ingress-Secret; no other ingress has it. Each of them is valid, so that you can change the secret',
+    ),
+})
+
 export const gateway = z.strictObject({
   publicUrl: z
     .url({ protocol: /^https?$/, error: 'not an http:// or https:// address' })
     .optional()
     .describe('the public address of the platform, without a path; a process that runs the gateway needs it'),
   login: z
-    .enum(['static'])
+    .enum(['static', 'oidc', 'gafaelfawr'])
     .default('static')
-    .describe('how people log in; `static`: a form for a token of `identity.static`, for demos and tests'),
+    .describe(
+      'how people log in; `static`: a form for a token of `identity.static`, for demos and tests; `oidc`: at the issuer of `identity.oidc`; `gafaelfawr`: by an ingress before `/console/login`',
+    ),
+  oidc: oidc.optional().describe('the client of the issuer, for `login: oidc`'),
+  gafaelfawr: gafaelfawr.optional().describe('the ingress of the login, for `login: gafaelfawr`'),
+  recheckSeconds: z
+    .number()
+    .min(0)
+    .max(300)
+    .default(60)
+    .describe(
+      'age after which the source of identities is asked again about a login that is used: its groups, and whether it still holds; 0: never. While the source is away, its last word holds for 300 s',
+    ),
   keyFiles: z
     .array(z.string())
     .default([])
@@ -54,3 +111,5 @@ export const gateway = z.strictObject({
 })
 
 export type GatewayConfig = z.infer<typeof gateway>
+/** The client of the issuer. */
+export type GatewayOidcConfig = z.infer<typeof oidc>

@@ -76,6 +76,23 @@ export class IdentitySource {
     })
   }
 
+  /**
+   * Sends a request once, and reads the whole answer. What says that the source cannot answer now is none.
+   * @throws {ApiError} 503
+   */
+  async exchange(url: string, init: Omit<RequestInit, 'redirect' | 'signal'>): Promise<Response> {
+    return this.#ask(url, async signal => {
+      // Not again where a kept connection was closed: what it changes may have been changed.
+      const response = await fetch(url, { ...init, redirect: 'manual', signal })
+      const { status, headers } = response
+      if (status >= 500 || status === 429) {
+        await response.body?.cancel()
+        throw refusal(response, url, false)
+      }
+      return new Response((await readBounded(response)) || null, { status, headers })
+    })
+  }
+
   async #ask<T>(url: string, question: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { clock, timeoutMs, onRequest } = this.#options
     const startMs = clock.monotonicMs()

@@ -2,14 +2,13 @@
 import type { Settings } from '../settings/load.ts'
 import { live, uptimeMs } from './life.ts'
 import { startParts } from './part.ts'
+import { probeUntilAnswered } from './probe.ts'
 import { kubernetesName, readinessOf, redisName } from './readiness.ts'
 import { mayStart, reachRedis } from './redis-ready.ts'
 import { makeReplica, type Replica } from './replica.ts'
 import { warmUp } from './warm-up.ts'
 
 const lookMs = 200
-/** Retry interval of the probe of the identity provider, until it has answered once. */
-const probeMs = 5000
 const othersKey = 'the sealing key of the other replicas, which is not in sealing.keyFiles here'
 const firstCompare = 'the first compare of the records with the cluster'
 
@@ -39,7 +38,9 @@ export async function serve(settings: Settings): Promise<void> {
 async function start(replica: Replica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
   const { log } = replica.basics
   startParts(replica.stages, 'first')
-  void probeIdentity(replica, signal)
+  const { identity } = replica.api
+  // A replica that cannot identify callers can still finish accepted operations.
+  void probeUntilAnswered(async () => identity.probe?.(), replica.basics.clock, signal)
   const warm = warmUp(replica.basics, replica.store.sealer).catch(err => log.warn({ err }, 'the warm-up failed'))
   const connected = reachRedis(replica, waiting, signal).then(() => startParts(replica.stages, 'connected'))
   await Promise.all([connected, reachCluster(replica, waiting, signal)])
@@ -69,16 +70,6 @@ async function becomeCompared({ basics, store }: Replica, signal: AbortSignal): 
     mayStart(store.connection)
     await basics.clock.sleep(lookMs, signal)
   }
-}
-
-/** Not awaited: a replica that cannot identify callers can still finish accepted operations. */
-async function probeIdentity({ api, basics }: Replica, signal: AbortSignal): Promise<void> {
-  const { clock } = basics
-  const answers = async () => {
-    await api.identity.probe?.()
-    return true
-  }
-  while (!signal.aborted && !(await answers().catch(() => false))) await clock.sleep(probeMs, signal).catch(() => {})
 }
 
 /** Waits while other replicas seal with a key that this one lacks: they could not open plans that it seals. */

@@ -7,6 +7,13 @@ const identity = { provider: 'static', static: { file: 'tokens.yaml' } }
 const parsed = (gateway: object, more: object = {}) =>
   configSchema.parse({ run: ['gateway'], identity, gateway: { ...calm, ...gateway }, ...more })
 
+const issuer = {
+  provider: 'oidc',
+  oidc: { issuer: 'https://i.example.org', audience: 'a', claims: { scopes: 'roles' } },
+}
+const ofOidc = (gateway: object = {}, of: object = issuer) =>
+  parsed({ login: 'oidc', keyFiles: ['key'], oidc: { clientId: 'skylab' }, ...gateway }, { identity: of })
+
 describe('crossProblems of a gateway', () => {
   it('has none when all is there', () => {
     expect(crossProblems(parsed({}))).toEqual([])
@@ -40,6 +47,31 @@ describe('crossProblems of a gateway', () => {
     ])
   })
 
+  it.each([
+    [{ oidc: undefined }, {}, 'gateway.oidc: is required by login: oidc'],
+    [{ keyFiles: [] }, {}, 'gateway.keyFiles: no key, by which login: oidc seals tokens'],
+    [{}, { provider: 'oidc' }, 'identity.oidc: is required by the provider oidc'],
+    [
+      {},
+      identity,
+      'gateway.login: oidc takes the issuer and the claims of identity.oidc, and identity.provider is static',
+    ],
+  ])('has a problem when people log in at an issuer and the blocks are %j and %j', (gateway, of, problem) => {
+    const config = ofOidc(gateway, Object.keys(of).length > 0 ? of : undefined)
+    expect(crossProblems(config)).toEqual([problem])
+  })
+
+  it('has a problem when people log in behind Gafaelfawr, and nothing shows which requests are of its ingress', () => {
+    const provider = { provider: 'gafaelfawr', gafaelfawr: { baseUrl: 'https://data.example.org' } }
+    const gateway = { login: 'gafaelfawr', keyFiles: ['key'], gafaelfawr: {} }
+    const words = 'gateway.gafaelfawr.secretFiles: no secret shared with the ingress of /console/login'
+    expect(crossProblems(parsed(gateway, { identity: provider }))).toEqual([words])
+    expect(crossProblems(parsed({ ...gateway, gafaelfawr: undefined }, { identity: provider }))).toEqual([words])
+    expect(crossProblems(parsed({ ...gateway, gafaelfawr: { secretFiles: ['a'] } }, { identity: provider }))).toEqual(
+      [],
+    )
+  })
+
   it('has a problem when one key seals logins and plans of labs', () => {
     expect(crossProblems(parsed({ keyFiles: ['a', 'b'] }, { sealing: { keyFiles: ['b'] } }))).toEqual([
       'gateway.keyFiles.1: is also a file of sealing.keyFiles',
@@ -59,6 +91,18 @@ describe('configWarnings of a gateway', () => {
     expect(configWarnings(parsed({}))).toEqual([isStatic])
   })
 
+  it('has none of a login at an issuer', () => {
+    expect(configWarnings(ofOidc())).toEqual([])
+  })
+
+  it.each([
+    [{ recheckSeconds: 0 }, issuer, /^gateway\.recheckSeconds: is 0/],
+    [{ gafaelfawr: {} }, issuer, /^gateway\.gafaelfawr: has no effect with login: oidc/],
+    [{}, { ...issuer, oidc: { ...issuer.oidc, claims: {} } }, /^gateway\.oidc\.scopes: lacks exec:notebook/],
+  ])('tells of a login at an issuer when the blocks are %j and %j', (gateway, of, warning) => {
+    expect(configWarnings(ofOidc(gateway, of))).toEqual([expect.stringMatching(warning)])
+  })
+
   it.each([
     [{ publicUrl: 'http://localhost' }, /^gateway\.publicUrl: is http:/],
     [{ trustedProxies: [] }, /^gateway\.trustedProxies: is empty/],
@@ -72,7 +116,13 @@ it.each([
   [{ limits: { apps: 1 } }, 'apps'],
   [{ trustedProxies: ['10.0.0.1'] }, 'CIDR'],
   [{ activity: { ignorePaths: ['health'] } }, 'path'],
-  [{ login: 'oidc' }, 'static'],
+  [{ login: 'form' }, 'static'],
+  [{ oidc: { clientId: 'a', scopes: ['groups'] } }, 'lacks openid'],
+  [{ oidc: { clientId: 'a', scopes: ['openid', 'a b'] } }, 'not a scope'],
+  [{ oidc: { clientId: 'a', parameters: { state: 'x' } } }, 'itself sends'],
+  [{ oidc: {} }, 'clientId'],
+  [{ recheckSeconds: 301 }, '300'],
+  [{ gafaelfawr: { secrets: [] } }, 'secrets'],
 ])('the schema of the gateway refuses %j', (gateway, words) => {
   const refused = configSchema.safeParse({ gateway })
   expect(JSON.stringify(refused.error?.issues)).toContain(words)

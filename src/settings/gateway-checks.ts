@@ -7,18 +7,44 @@ export const servesGateway = ({ run }: Pick<Config, 'run'>): boolean => run.incl
 
 /** @returns one line for each violated condition */
 export function gatewayProblems({ gateway, identity, sealing }: Config): string[] {
-  const { publicUrl, login, keyFiles } = gateway
+  const { publicUrl, keyFiles } = gateway
   return [
     ...(publicUrl === undefined
       ? ['gateway.publicUrl: is required by a process that runs the gateway']
       : addressProblems(publicUrl)),
-    ...(login === 'static' && identity.provider !== 'static'
-      ? [`gateway.login: static takes the tokens of identity.static, and identity.provider is ${identity.provider}`]
-      : []),
+    ...loginProblems({ gateway, identity }),
     // Whoever can open plans of labs would open what logins keep.
     ...keyFiles.flatMap((file, index) =>
       sealing.keyFiles.includes(file) ? [`gateway.keyFiles.${index}: is also a file of sealing.keyFiles`] : [],
     ),
+  ]
+}
+
+/** Which tokens or people each way to log in has. */
+const sources = {
+  static: 'takes the tokens of identity.static',
+  oidc: 'takes the issuer and the claims of identity.oidc',
+  gafaelfawr: 'takes the address of identity.gafaelfawr',
+} as const
+
+function loginProblems({ gateway, identity }: Pick<Config, 'gateway' | 'identity'>): string[] {
+  const { login, keyFiles, oidc, gafaelfawr } = gateway
+  if (identity.provider !== login) {
+    return [`gateway.login: ${login} ${sources[login]}, and identity.provider is ${identity.provider}`]
+  }
+  const lacks =
+    login === 'static' || identity[login] !== undefined
+      ? []
+      : [`identity.${login}: is required by the provider ${login}`]
+  return [
+    ...lacks,
+    ...(login === 'oidc' && oidc === undefined ? ['gateway.oidc: is required by login: oidc'] : []),
+    ...(login === 'gafaelfawr' && (gafaelfawr?.secretFiles ?? []).length === 0
+      ? ['gateway.gafaelfawr.secretFiles: no secret shared with the ingress of /console/login']
+      : []),
+    ...(login !== 'static' && keyFiles.length === 0
+      ? [`gateway.keyFiles: no key, by which login: ${login} seals tokens`]
+      : []),
   ]
 }
 
@@ -34,14 +60,36 @@ function addressProblems(publicUrl: string): string[] {
 }
 
 /** @returns warnings: permitted settings that an operator should know about */
-export function gatewayWarnings({ gateway, api }: Config): string[] {
+export function gatewayWarnings({ gateway, api, identity }: Config): string[] {
   const { login, publicUrl, trustedProxies } = gateway
   return [
+    ...loginWarnings({ gateway, identity }),
     ...(login === 'static' ? ['gateway.login: static is for demos and tests, never for real users'] : []),
     ...(publicUrl?.startsWith('http:') ? ['gateway.publicUrl: is http://, so everything can be read on its way'] : []),
     // An ingress is before almost every gateway.
     ...(trustedProxies.length === 0 && api.tls === undefined
       ? ['gateway.trustedProxies: is empty, so apps and logs see the address of the proxy for every visitor']
+      : []),
+  ]
+}
+
+function loginWarnings({ gateway, identity }: Pick<Config, 'gateway' | 'identity'>): string[] {
+  const { login, oidc, gafaelfawr, recheckSeconds } = gateway
+  const unused = [
+    ...(login !== 'oidc' && oidc ? ['gateway.oidc'] : []),
+    ...(login !== 'gafaelfawr' && gafaelfawr ? ['gateway.gafaelfawr'] : []),
+  ]
+  const { claims, groupScopes } = identity.oidc ?? {}
+  const isByScope = claims?.scopes === 'scope' && Object.keys(groupScopes ?? {}).length === 0
+  return [
+    ...unused.map(key => `${key}: has no effect with login: ${login}`),
+    ...(login !== 'static' && recheckSeconds === 0
+      ? ['gateway.recheckSeconds: is 0, so somebody who is shut out stays logged in for gateway.loginHours']
+      : []),
+    ...(login === 'oidc' && oidc && isByScope && !oidc.scopes.includes('exec:notebook')
+      ? [
+          'gateway.oidc.scopes: lacks exec:notebook, and no claim or group of identity.oidc gives it, so nobody may be able to log in',
+        ]
       : []),
   ]
 }

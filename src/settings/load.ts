@@ -15,6 +15,7 @@ import { servesAppsRest } from './app-checks.ts'
 import { configWarnings, crossProblems, servesLabs, servesNotebooksRest, servesTenantsRest } from './checks.ts'
 import { withCulling } from './culling.ts'
 import { servesGateway } from './gateway-checks.ts'
+import { type LoginFiles, readLoginFiles, withoutLogin } from './gateway-files.ts'
 
 const keyBytes = 32
 
@@ -27,6 +28,8 @@ export interface Settings {
   readonly sealingKeys: readonly Buffer[]
   /** The same of `gateway.keyFiles`. */
   readonly gatewayKeys: readonly Buffer[]
+  /** Of `gateway.login`. */
+  readonly gatewayLogin: LoginFiles
   readonly redisLogin: RedisLogin
   /** The files of `api.tls`: their full paths and current contents. */
   readonly apiTls?: ApiTls
@@ -86,6 +89,9 @@ export async function loadSettings(
     ? await readKeys('gateway.keyFiles', config.gateway.keyFiles, reader, problems)
     : []
   const ofApi = answers ? await readApiFiles(config, reader, problems) : withoutApi
+  const gatewayLogin = servesGateway(config)
+    ? await readLoginFiles(config, ofApi.ingressSecrets, reader, problems)
+    : withoutLogin
   const redisLogin = await readRedisLogin(config, reader, problems)
   const kubeconfig = await reader.present('kubernetes.kubeconfig', config.kubernetes.kubeconfig)
   const tracingHeaders = await readTracingHeaders(config, reader, problems)
@@ -100,7 +106,7 @@ export async function loadSettings(
     replica: env.SKYLAB_REPLICA || hostname(),
     ...ofLabs,
     ...ofApi,
-    ...{ gatewayKeys, redisLogin },
+    ...{ gatewayKeys, gatewayLogin, redisLogin },
     tracingHeaders,
     namespace: config.kubernetes.namespace ?? (await podNamespace(podNamespaceFile)),
     warnings: [...warnings, ...configWarnings(config)],

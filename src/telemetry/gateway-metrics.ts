@@ -27,7 +27,8 @@ const refusals = [
   ],
 ]
 const cuts = ['ended', 'forbidden', 'gone', 'stopped', 'unavailable', 'drained']
-const logins = ['in', 'refused', 'revoked', 'unavailable', 'slow']
+const logins = ['in', 'refused', 'denied', 'foreign', 'forbidden', 'revoked', 'unavailable', 'slow']
+const rechecks = ['same', 'changed', 'ended', 'silent']
 
 export function createGatewayMetrics(registry: Registry, sources: GatewayGaugeSources) {
   const registers = [registry]
@@ -47,13 +48,19 @@ export function createGatewayMetrics(registry: Registry, sources: GatewayGaugeSo
     }),
     cuts: new Counter({
       name: 'skylab_gateway_cuts_total',
-      help: 'Open requests and WebSockets that this replica ended, by reason (ended: the login or the session; forbidden: not a member any more; gone: the app; stopped: the app; unavailable: Redis has not answered for a minute; drained: this replica ends)',
+      help: 'Open requests and WebSockets that this replica ended, by reason (ended: the login or the session; forbidden: not a member any more; gone: the app; stopped: the app; unavailable: Redis has not answered for a minute, or the identity provider for five; drained: this replica ends)',
       labelNames: ['reason'] as const,
       registers,
     }),
     logins: new Counter({
       name: 'skylab_gateway_logins_total',
-      help: 'Tries to log in at this replica, by result (in; refused: nobody is known by this token; revoked: meanwhile; unavailable; slow: there were too many)',
+      help: 'Tries to log in at this replica, by result (in; refused: nobody is known by this token; denied: the identity provider refuses; foreign: it did not begin in this browser, took too long, or came back twice; forbidden: the account lacks the scope; revoked: meanwhile; unavailable; slow: there were too many)',
+      labelNames: ['result'] as const,
+      registers,
+    }),
+    rechecks: new Counter({
+      name: 'skylab_gateway_rechecks_total',
+      help: 'Questions of this replica to the identity provider about logins that are used, by result (same; changed: other groups; ended: it knows the login no more; silent: no usable answer, so its last word holds for 300 s)',
       labelNames: ['result'] as const,
       registers,
     }),
@@ -78,6 +85,7 @@ export function beginGatewayAtZero(metrics: GatewayMetrics): void {
   for (const reason of refusals) metrics.refusals.inc({ reason }, 0)
   for (const reason of cuts) metrics.cuts.inc({ reason }, 0)
   for (const result of logins) metrics.logins.inc({ result }, 0)
+  for (const result of rechecks) metrics.rechecks.inc({ result }, 0)
   for (const table of ['routes', 'members']) metrics.brokenEntries.set({ table }, 0)
 }
 

@@ -12,6 +12,7 @@ import { type Entrance, Entrances } from './entrances.ts'
 import { Strangers } from './strangers.ts'
 import type { MemberTable, Person, RouteTable } from './tables.ts'
 import { mostTried, type Visitor, Visitors } from './visitors.ts'
+import type { Words } from './words.ts'
 
 /** What a request presents: ids of cookies. */
 export interface Presented {
@@ -72,6 +73,8 @@ export interface AccessOptions {
   readonly sessions: Pick<SessionStore, 'create' | 'check'>
   readonly bell: { on(listener: (ring: AppRing) => void): () => void }
   readonly clock: Pick<Clock, 'monotonicMs'>
+  /** Default: the identity source is never asked again. */
+  readonly words?: Words | undefined
   /** Life of a session without use. */
   readonly sessionMs: number
   readonly onVerdict?: (is: Verdict['is']) => void
@@ -160,6 +163,14 @@ export class Access {
     return this.#options.members.isMember(person, route.group) === true
   }
 
+  /**
+   * The same login, as the identity source says by now; undefined where it knows it no more.
+   * @throws {RetryLater} when the source or Redis does not answer
+   */
+  async confirmed(login: FoundLogin, address: string): Promise<FoundLogin | undefined> {
+    return (await this.#holds(login.hash)) ? this.find([login.id], address) : undefined
+  }
+
   /** Person of a login, as it is by now. For `Cuts`. */
   current(loginHash: string, version: string): Soon<Visitor | undefined> {
     return this.#visitors.current(loginHash, version)
@@ -195,8 +206,11 @@ export class Access {
 
   #enterBy(route: AppRoute, found: Entrance | undefined): Soon<Verdict> {
     if (!found) return { is: 'login' }
-    const current = this.#visitors.current(found.visitor.loginHash, found.version)
-    return andThen(current, visitor => (visitor ? this.#admit(route, found, visitor) : { is: 'login' }))
+    const { version, visitor } = found
+    return andThen(this.#holds(visitor.loginHash), holds => {
+      const current = holds ? this.#visitors.current(visitor.loginHash, version) : undefined
+      return andThen(current, now => (now ? this.#admit(route, found, now) : { is: 'login' }))
+    })
   }
 
   /** @param visitor of the entrance, as the login is by now */
@@ -208,6 +222,16 @@ export class Access {
     return andThen(this.#entrances.enter(route, visitor), entered =>
       entered?.seen ? admission(route, entered, entered.seen) : { is: 'login' },
     )
+  }
+
+  /** Whether the identity source still knows a login, as it said a short while ago. */
+  #holds(loginHash: string): Soon<boolean> {
+    const { words } = this.#options
+    if (!words || words.isFresh(loginHash)) return true
+    return words.ask(loginHash).then(word => {
+      if (word === 'changed') this.#visitors.forget(loginHash)
+      return word !== 'ended'
+    })
   }
 
   /** Both tables, since either may say that somebody may no longer. */

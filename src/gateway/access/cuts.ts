@@ -14,6 +14,7 @@ import { type CutReason, type Guard, type Guarding, GuardOf } from './guard.ts'
 import { type Borne, type Open, OpenIndex, type Opening, type Watched } from './open-index.ts'
 import { reasonAgainst } from './reason.ts'
 import type { MemberTable, RouteTable } from './tables.ts'
+import type { Words } from './words.ts'
 
 /** Within `holdMs`, with the time that a sweep takes. */
 const sweepMs = 3_500
@@ -25,6 +26,7 @@ export interface CutsOptions {
   readonly members: Pick<MemberTable, 'onChange' | 'checkedMs' | 'triedMs' | 'look'>
   readonly sessions: Pick<SessionStore, 'check'>
   readonly bell: { on(listener: (ring: AppRing) => void): () => void }
+  readonly words?: Pick<Words, 'isTooOld'> | undefined
   readonly clock: Clock
   readonly log: Log
   readonly onCut?: (reason: CutReason) => void
@@ -131,7 +133,7 @@ export class Cuts {
 
   /** As Redis says. */
   async #ask(all: readonly Watched[], startMs: number): Promise<void> {
-    const { sessions, access, onUse } = this.#options
+    const { sessions, access, onUse, words } = this.#options
     const asked = all.map(({ seen }) => seen)
     const findings = await sessions.check(asked.map(({ claim }) => claim))
     for (const [i, watched] of all.entries()) {
@@ -148,6 +150,7 @@ export class Cuts {
       }
       Object.assign(watched, { person, version, lookedMs: startMs })
       onUse?.(watched.seen)
+      if (words?.isTooOld(loginHash)) this.#cutAll(watched.open.all(), 'unavailable')
       this.#judge(watched.open.all())
     }
   }

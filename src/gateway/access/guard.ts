@@ -5,7 +5,7 @@
  * - `forbidden`: not a member any more, or the scope has changed
  * - `gone`: the app was deleted
  * - `stopped`: the app was stopped
- * - `unavailable`: Redis has not answered for a minute
+ * - `unavailable`: Redis has not answered for a minute, or the identity provider for five
  */
 export type CutReason = 'ended' | 'forbidden' | 'gone' | 'stopped' | 'unavailable'
 

@@ -10,12 +10,14 @@ import { RouteStore } from '../../store/apps/routes.ts'
 import { SessionStore } from '../../store/apps/sessions.ts'
 import type { Keys } from '../../store/keys.ts'
 import { Access, type Verdict } from './access.ts'
+import type { Seen } from './checks.ts'
 import { Cuts } from './cuts.ts'
 import type { CutReason } from './guard.ts'
 import { type LoginAnswer, StaticLogin } from './static-login.ts'
 import { type ClusterNames, MemberTable, RouteTable } from './tables.ts'
 import { Tries } from './tries.ts'
 import { Uses } from './uses.ts'
+import type { Words } from './words.ts'
 
 /** For metrics; nothing in it names anybody. */
 export interface AccessReport {
@@ -38,6 +40,8 @@ export interface AccessPartsOptions {
   readonly identity: Pick<IdentityProvider, 'identify'>
   /** `tenants.rest`. */
   readonly names: ClusterNames
+  /** What the identity source says of logins. Default: it is never asked again. */
+  readonly words?: Words | undefined
   readonly loginMs: number
   readonly sessionMs: number
   readonly report: AccessReport
@@ -61,12 +65,15 @@ export function createAccess(options: AccessPartsOptions): AccessParts {
   const { connection, keys, bell, clock, log, identity, names, loginMs: lifeMs, sessionMs, report } = options
   const logins = new LoginStore(connection, keys)
   const sessions = new SessionStore(connection, keys)
-  const common = { bell, clock, log }
+  const common = { bell, clock, log, words: options.words }
   const broken = (table: 'routes' | 'members') => ({ onBroken: (entries: number) => report.broken(table, entries) })
   const routes = new RouteTable(new RouteStore(connection, keys), { ...common, ...broken('routes') })
   const members = new MemberTable(new MemberStore(connection, keys), names, { ...common, ...broken('members') })
   const uses = new Uses({ sessions, clock, log, sessionMs })
-  const onUse = uses.note.bind(uses)
+  const onUse = (seen: Seen) => {
+    uses.note(seen)
+    options.words?.note(seen.claim.loginHash)
+  }
   const onVerdict = report.verdict.bind(report)
   const onAsk = report.asked.bind(report)
   const access = new Access({ ...common, routes, members, logins, sessions, sessionMs, onVerdict, onAsk, onUse })

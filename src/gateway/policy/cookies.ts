@@ -42,6 +42,19 @@ export function cookiesOf(rawHeaders: HeaderList): OwnCookies {
   return { login: [...login], session: [...session] }
 }
 
+/** Cookies whose names begin so; of two with one name the first. */
+export function beginsWith(rawHeaders: HeaderList, prefix: string): ReadonlyMap<string, string> {
+  const found = new Map<string, string>()
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]!.toLowerCase() !== 'cookie') continue
+    for (const pair of rawHeaders[i + 1]!.split(';')) {
+      const [name, value] = nameAndValue(pair)
+      if (name.startsWith(prefix) && /^[\w-]+$/.test(name) && !found.has(name)) found.set(name, value)
+    }
+  }
+  return found
+}
+
 function add(ids: Set<string>, value: string): void {
   if (ids.size < mostTried && idForm.test(value)) ids.add(value)
 }
@@ -81,14 +94,19 @@ function nameAndValue(pair: string): [name: string, value: string] {
   return at < 0 ? [pair.trim(), ''] : [pair.slice(0, at).trim(), pair.slice(at + 1).trim()]
 }
 
+/** A cookie of the whole site. */
+export const setCookie = (name: string, value: string, maxAgeSeconds: number): string =>
+  `${name}=${value}; Path=/; Max-Age=${Math.floor(maxAgeSeconds)}; ${ownAttributes}`
+
+export const clearCookie = (name: string): string => setCookie(name, '', 0)
+
 /** @param id of a login. @param maxAgeSeconds the life of a login */
-export const setLoginCookie = (id: string, maxAgeSeconds: number): string =>
-  `${loginCookie}=${id}; Path=/; Max-Age=${Math.floor(maxAgeSeconds)}; ${ownAttributes}`
+export const setLoginCookie = (id: string, maxAgeSeconds: number): string => setCookie(loginCookie, id, maxAgeSeconds)
 
 /** It ends with the browser, and earlier with its entry in Redis. */
 export const setSessionCookie = (appId: string, id: string): string =>
   `${sessionCookie}=${id}; Path=${appPrefix(appId)}; ${ownAttributes}`
 
-export const clearLoginCookie = (): string => `${loginCookie}=; Path=/; Max-Age=0; ${ownAttributes}`
+export const clearLoginCookie = (): string => clearCookie(loginCookie)
 
 const ownAttributes = 'Secure; HttpOnly; SameSite=Lax'

@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { exampleRoute } from '../../../test/kit/gateway/routes.ts'
 import { appPhases } from '../../base/app-route.ts'
 import {
+  failedLoginPage,
+  farewellPage,
   forbiddenPage,
   loggedInPage,
   loggedOutPage,
@@ -31,6 +33,8 @@ const all: readonly [string, Page, number][] = [
   ['login with a problem', loginPage({ problem: hostile, next: hostile }), 401],
   ['logged in', loggedInPage(hostile, hostile), 200],
   ['logged out', loggedOutPage(), 200],
+  ['farewell', farewellPage(hostile), 200],
+  ['a login that led nowhere', failedLoginPage({ status: 403, says: hostile, next: hostile }), 403],
   ['forbidden', forbiddenPage(hostileRoute), 403],
   ['not found', notFoundPage(), 404],
   ['started', startedPage(hostileRoute), 503],

@@ -75,6 +75,33 @@ export function loggedOutPage(): Page {
   return page({ status: 200, title: 'You are logged out', content })
 }
 
+/**
+ * After a logout, where the identity source has a session of its own.
+ * @param elsewhere where that ends; the browser goes there at once
+ */
+export function farewellPage(elsewhere: string): Page {
+  const content = markup`<p>Your apps are closed in this browser. <a href="${elsewhere}">Log out there too</a>, where you logged
+in: else the next login needs no password.</p>`
+  return page({ status: 200, title: 'You are logged out', content, headers: { Refresh: `0; url=${elsewhere}` } })
+}
+
+export interface FailedLogin {
+  readonly status: number
+  /** What happened, and what to do. */
+  readonly says: string
+  /** Where the login was to lead. */
+  readonly next?: string | undefined
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** For a login that led to nothing. */
+export function failedLoginPage({ status, says, next, headers = {} }: FailedLogin): Page {
+  const again = next === undefined ? '/console/login' : `/console/login?next=${encodeURIComponent(next)}`
+  const content = markup`<p role="alert">${words(says)}</p>
+<p><a href="${again}">Log in again</a></p>`
+  return page({ status, title: 'You are not logged in', content, headers })
+}
+
 /** For somebody who is logged in, but not of the group. */
 export function forbiddenPage({ displayName, id, group }: AppRoute): Page {
   const content = markup`<p>The app ${words(displayName || id)} is for members of the group ${words(group)}.

@@ -103,6 +103,7 @@ describe('readTarget', () => {
     ['/console/login', { kind: 'own', route: 'login', query: '' }],
     ['/console/login?next=/x&a', { kind: 'own', route: 'login', query: 'next=/x&a' }],
     ['/console/logout', { kind: 'own', route: 'logout', query: '' }],
+    ['/console/callback?code=a&state=b', { kind: 'own', route: 'callback', query: 'code=a&state=b' }],
     ['/console/start/a-b?x', { kind: 'own', route: 'start', id: 'a-b' }],
   ])('reads a page of its own from %s', (raw, target) => {
     expect(readTarget(raw)).toEqual(target)

@@ -16,7 +16,7 @@ export interface AppTarget {
 
 /** A page of the gateway. */
 export type OwnTarget =
-  | { readonly kind: 'own'; readonly route: 'login' | 'logout'; readonly query: string }
+  | { readonly kind: 'own'; readonly route: 'login' | 'logout' | 'callback'; readonly query: string }
   | { readonly kind: 'own'; readonly route: 'start'; readonly id: string }
 
 export interface RefusedTarget {
@@ -32,7 +32,7 @@ export type Target = AppTarget | OwnTarget | RefusedTarget
 const id = '[a-z](?:[-a-z0-9]{0,48}[a-z0-9])?'
 const app = new RegExp(`^/console/apps/(${id})(/.*)?$`)
 const start = new RegExp(`^/console/start/(${id})$`)
-const page = /^\/console\/(login|logout)$/
+const page = /^\/console\/(login|logout|callback)$/
 /** Visible ASCII. A reader may cut off what follows `#`. */
 const visible = /^[!"$-~]*$/
 /** A longer one is not kept through a login; the app's first page is shown instead. */

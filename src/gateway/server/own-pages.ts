@@ -1,30 +1,28 @@
-/** The gateway's own pages: login by a token, logout, and the start of an app that is stopped. */
+/** The gateway's own pages: login, logout, and the start of an app that is stopped. */
 import type { Clock } from '../../base/clock.ts'
 import { RetryLater } from '../../base/errors.ts'
-import type { GatewayConfig } from '../../config/gateway.ts'
 import type { IntentStore } from '../../store/apps/intents.ts'
 import type { LoginStore } from '../../store/apps/logins.ts'
 import type { AuditAction, AuditEvent } from '../../telemetry/audit.ts'
 import type { Access } from '../access/access.ts'
-import type { StaticLogin } from '../access/static-login.ts'
-import { clearLoginCookie, cookiesOf, setLoginCookie } from '../policy/cookies.ts'
+import { clearLoginCookie, cookiesOf } from '../policy/cookies.ts'
 import { type FormPurpose, formToken, isFormToken } from '../policy/form-token.ts'
-import { forbiddenPage, loggedInPage, loggedOutPage, loginPage, notFoundPage, startedPage } from '../policy/pages.ts'
+import { farewellPage, forbiddenPage, loggedInPage, loggedOutPage, notFoundPage, startedPage } from '../policy/pages.ts'
 import type { Site } from '../policy/site.ts'
-import { checkNext, nextOf, type OwnTarget } from '../policy/target.ts'
+import { nextOf, type OwnTarget } from '../policy/target.ts'
 import { readForm, refusal } from './form.ts'
+import type { LoginPages, Tell } from './login-pages.ts'
 import { Refused } from './refused.ts'
 import type { Report } from './report.ts'
 import { type Answer, plain, redirect, type Visit } from './visit.ts'
 
 export interface OwnPagesParts {
   readonly site: Site
-  readonly config: Pick<GatewayConfig, 'loginHours'>
   /** Of the identity source, for the audit log. */
   readonly provider: string
-  readonly login: Pick<StaticLogin, 'login'>
+  readonly login: LoginPages
   readonly logins: Pick<LoginStore, 'remove'>
-  readonly access: Pick<Access, 'verdictOf' | 'isMember' | 'find'>
+  readonly access: Pick<Access, 'verdictOf' | 'isMember' | 'find' | 'confirmed'>
   readonly intents: Pick<IntentStore, 'ask'>
   readonly auditor: { request(event: AuditEvent): void }
   readonly clock: Pick<Clock, 'after'>
@@ -38,18 +36,6 @@ interface Audited {
   readonly object?: AuditEvent['object']
 }
 
-const loginProblems = {
-  refused: 'Nobody is known by this token.',
-  revoked: 'You were just logged out everywhere. Try again.',
-  slow: 'There were too many tries. Wait a moment.',
-} as const
-
-const tooFast = (page: Answer, afterMs: number): Answer => ({
-  ...page,
-  status: 429,
-  headers: { ...page.headers, 'Retry-After': String(Math.ceil(afterMs / 1000)) },
-})
-
 export class OwnPages {
   readonly #parts: OwnPagesParts
 
@@ -61,58 +47,61 @@ export class OwnPages {
   async answer(visit: Visit, target: OwnTarget, report: Report): Promise<Answer> {
     const { method } = visit.incoming
     const reads = method === 'GET' || method === 'HEAD'
-    if (!reads && method !== 'POST')
-      throw new Refused('malformed', plain(405, 'the method is not served', { Allow: allowed }))
+    if (!reads && method !== 'POST') throw notServed('GET, HEAD, POST')
     switch (target.route) {
       case 'login':
-        return reads ? this.#loginForm(visit, target.query) : this.#login(visit, report)
+        return reads ? this.#begin(visit, target.query, report) : this.#submit(visit, report)
+      case 'callback':
+        return this.#finish(visit, target.query, report)
       case 'logout':
-        return reads ? this.#pageOf(visit, loggedOutPage()) : this.#logout(visit, report)
+        return reads ? this.#pageOf(visit, async () => loggedOutPage()) : this.#logout(visit, report)
       case 'start':
         return reads ? redirect(`/console/apps/${target.id}/`) : this.#start(visit, target.id, report)
     }
   }
 
-  async #loginForm(visit: Visit, query: string): Promise<Answer> {
+  async #begin(visit: Visit, query: string, report: Report): Promise<Answer> {
     const next = nextOf(query)
-    return next === undefined ? this.#pageOf(visit, loginPage({})) : loginPage({ next })
+    const begin = () => this.#parts.login.begin(visit, next, this.#tell(visit, report))
+    return next === undefined ? this.#pageOf(visit, begin) : begin()
+  }
+
+  async #submit(visit: Visit, report: Report): Promise<Answer> {
+    const { login } = this.#parts
+    if (!login.submit) throw notServed('GET, HEAD')
+    return login.submit(visit, this.#tell(visit, report))
+  }
+
+  async #finish(visit: Visit, query: string, report: Report): Promise<Answer> {
+    const { login } = this.#parts
+    if (!login.finish) throw new Refused('unknown', notFoundPage())
+    // A look ahead of the browser's must not use what can be used once.
+    if (visit.incoming.method !== 'GET') throw notServed('GET')
+    return login.finish(visit, query, this.#tell(visit, report))
   }
 
   /** For somebody who is logged in, what to do; for others this page. */
-  async #pageOf(visit: Visit, otherwise: Answer): Promise<Answer> {
+  async #pageOf(visit: Visit, otherwise: () => Promise<Answer>): Promise<Answer> {
     const login = await this.#parts.access.find(cookiesOf(visit.incoming.rawHeaders).login, addressOf(visit))
-    return login ? loggedInPage(login.user, formToken(login.id, 'logout')) : otherwise
-  }
-
-  async #login(visit: Visit, report: Report): Promise<Answer> {
-    const { login, site, clock, config } = this.#parts
-    const form = await readForm(visit.incoming, site, clock)
-    const next = checkNext(form.get('next'))
-    const answer = await login.login(form.get('token') ?? '', addressOf(visit))
-    if (answer.is === 'unavailable') throw new RetryLater('logins cannot be kept')
-    if (answer.is === 'in') {
-      report.isOf(answer.user)
-      this.#audit(visit, report, 'session.begin', { result: 'accepted', status: 303, user: answer.user })
-      const cookie = setLoginCookie(answer.id, config.loginHours * 3600)
-      return redirect(next ?? '/console/login', { 'Set-Cookie': cookie })
-    }
-    const page = loginPage({ next, problem: loginProblems[answer.is] })
-    const refused = answer.is === 'slow' ? tooFast(page, answer.afterMs) : page
-    this.#audit(visit, report, 'session.begin', { result: 'refused', status: refused.status, reason: answer.is })
-    return refused
+    return login ? loggedInPage(login.user, formToken(login.id, 'logout')) : otherwise()
   }
 
   async #logout(visit: Visit, report: Report): Promise<Answer> {
     const { user, hash } = await this.#formOf(visit, 'logout')
     report.isOf(user)
+    const elsewhere = await this.#parts.login.farewell?.(hash)
     await this.#parts.logins.remove(hash)
-    this.#audit(visit, report, 'session.end', { result: 'accepted', status: 303, user })
-    return redirect('/console/logout', { 'Set-Cookie': clearLoginCookie() })
+    const cookie = { 'Set-Cookie': clearLoginCookie() }
+    const page = elsewhere === undefined ? undefined : farewellPage(elsewhere)
+    const answer = page ? { ...page, headers: { ...page.headers, ...cookie } } : redirect('/console/logout', cookie)
+    this.#audit(visit, report, 'session.end', { result: 'accepted', status: answer.status, user })
+    return answer
   }
 
   async #start(visit: Visit, id: string, report: Report): Promise<Answer> {
     const { access, intents } = this.#parts
-    const login = await this.#formOf(visit, `start ${id}`)
+    const login = await access.confirmed(await this.#formOf(visit, `start ${id}`), addressOf(visit))
+    if (!login) throw refusal(403, 'your login has ended: log in again')
     report.isOf(login.user)
     const verdict = await access.verdictOf(login, id)
     const line = { user: login.user, object: { kind: 'app', name: id } }
@@ -143,6 +132,16 @@ export class OwnPages {
     return login
   }
 
+  #tell(visit: Visit, report: Report): Tell {
+    return {
+      in: (user, status) => {
+        report.isOf(user)
+        this.#audit(visit, report, 'session.begin', { result: 'accepted', status, user })
+      },
+      out: (reason, status) => this.#audit(visit, report, 'session.begin', { result: 'refused', status, reason }),
+    }
+  }
+
   #audit({ id, from }: Visit, report: Report, action: AuditAction, audited: Audited): void {
     const { result, status, reason, user, object = { kind: 'session', user } } = audited
     const { auditor, provider } = this.#parts
@@ -153,4 +152,4 @@ export class OwnPages {
 }
 
 const addressOf = ({ from }: Visit): string => from.address ?? ''
-const allowed = 'GET, HEAD, POST'
+const notServed = (allow: string) => new Refused('malformed', plain(405, 'the method is not served', { Allow: allow }))

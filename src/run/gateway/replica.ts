@@ -9,6 +9,7 @@ import { Gateway } from '../../gateway/server/gateway.ts'
 import { Judge, type JudgeParts } from '../../gateway/server/judge.ts'
 import { OwnPages } from '../../gateway/server/own-pages.ts'
 import { Sockets } from '../../gateway/websocket/sockets.ts'
+import type { SourceResult } from '../../identity/source.ts'
 import type { Settings } from '../../settings/load.ts'
 import { IntentStore } from '../../store/apps/intents.ts'
 import { TouchStore } from '../../store/touches.ts'
@@ -34,16 +35,15 @@ const lingerMs = 10_000
 export function makeGatewayReplica(settings: Settings, createTracing?: CreateTracing) {
   const basics = makeBasics(settings, createTracing)
   const { config, clock, log } = basics
-  const identity = createIdentity(settings, {
-    ...{ clock, log },
-    onRequest: (result, seconds) => basics.metrics.identityRequestDuration.observe({ result }, seconds),
-  })
+  const onRequest = (result: SourceResult, seconds: number) =>
+    basics.metrics.identityRequestDuration.observe({ result }, seconds)
+  const identity = createIdentity(settings, { clock, log, onRequest })
   const audit = joinRequestAudit(basics)
   const gatewayMetrics = createGatewayMetrics(basics.metrics.registry, {
     open: () => carrier.open,
     routes: () => (access.routes.isWhole ? access.routes.size : undefined),
   })
-  const access = joinAccess(basics, identity, gatewayMetrics)
+  const access = joinAccess(basics, identity, gatewayMetrics, onRequest)
   const { connection, keys } = access
   const touches = new TouchStore(connection, keys)
   const traffic = new TrafficStore({ touches, clock, gateway: settings.replica, kinds: ['app'] })
@@ -63,7 +63,7 @@ export function makeGatewayReplica(settings: Settings, createTracing?: CreateTra
     judge,
     pages: new OwnPages({
       ...{ ...common, provider: config.identity.provider, access: access.access },
-      ...{ login: access.login, logins: access.logins },
+      ...{ login: access.source.pages(access), logins: access.logins },
       ...{ intents: new IntentStore(connection, keys), auditor: audit.auditor },
     }),
   })

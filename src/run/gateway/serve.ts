@@ -8,6 +8,7 @@ import type { Settings } from '../../settings/load.ts'
 import { missingRightsOfGateway } from '../../store/rights.ts'
 import { live, uptimeMs } from '../life.ts'
 import { startParts } from '../part.ts'
+import { probeUntilAnswered } from '../probe.ts'
 import { redisName } from '../readiness.ts'
 import { reachRedis } from '../redis-ready.ts'
 import { drainGateway, longestDrainMs } from './drain.ts'
@@ -47,6 +48,7 @@ export async function serveGateway(settings: Settings): Promise<void> {
 async function start(replica: GatewayReplica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
   const { basics, access, activity, stages, open } = replica
   startParts(stages, 'first')
+  void probeUntilAnswered(() => access.source.probe(), basics.clock, signal)
   await reachRedis({ basics, store: access, missing: missingRightsOfGateway }, waiting, signal)
   startParts(stages, 'connected')
   while (!access.isReady()) await basics.clock.sleep(lookMs, signal)
@@ -72,7 +74,7 @@ async function join(activity: Activity, clock: Clock, signal: AbortSignal): Prom
 function readinessOf(waiting: ReadonlySet<string>, { access, identity }: GatewayReplica): Readiness {
   const named = (name: string, reason: Reason | undefined) => reason && `${name}: ${inFull(reason)}`
   const redis = () => named(redisName, access.connection.trouble())
-  const source = () => named('the identity provider', identity.trouble?.())
+  const source = () => named('the identity provider', access.source.trouble() ?? identity.trouble?.())
   return {
     waitingFor: () => [...waiting].map(what => (what === redisName ? (redis() ?? what) : what)),
     troubles: () => [redis(), source()].filter(each => each !== undefined),

@@ -213,8 +213,11 @@ export const appRows: readonly SeedRow[] = [
   {
     id: 'A-30',
     what: 'Who has a session is let in without a question to the source of identities',
-    tests: [[gateway('access'), 'requests within five seconds ask Redis once']],
-    departs: 'logins are static; providers come later',
+    tests: [
+      [gateway('access'), 'requests within five seconds ask Redis once'],
+      [gateway('oidc'), 'a thousand requests of a login at both replicas ask the issuer once'],
+    ],
+    departs: 'once a minute, for a login that is used, so that who leaves a group is out',
   },
   {
     id: 'A-40',

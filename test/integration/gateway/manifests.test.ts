@@ -1,6 +1,9 @@
 /** The component gateway in an overlay: a real API server accepts it, and it can do no more than it must. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { stringify } from 'yaml'
+import { parseAllDocuments, stringify } from 'yaml'
+import { k8sFolder } from '../../../dev/kube/kustomize.ts'
 import { gatewayUser } from '../../../dev/redis/users.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { longestDrainMs } from '../../../src/run/gateway/drain.ts'
@@ -97,6 +100,38 @@ test('components that patch the Deployment give the gateway what they give the c
   await tryOut(textOf(objects))
   const added = ['/etc/skylab/ca', '/etc/skylab/tls', '/etc/skylab/redis-tls']
   expect(mountsOf(objects, 'skylab-gateway')).toEqual(expect.arrayContaining(added))
+})
+
+test('the component gateway-login adds the files of the login, and the way to the identity provider alone', async () => {
+  const objects = await overlayWith(['gateway', 'gateway-login'])
+  await tryOut(textOf(objects))
+  const folder = '/etc/skylab/secrets'
+  const files = ['gateway.key', 'client.secret', 'ingress-login.secret'].map(name => `${folder}/${name}`)
+  expect(mountedFiles(findObject(objects, 'Deployment', 'skylab-gateway'))).toEqual([passwordFile, ...files])
+  const { spec } = findObject(objects, 'NetworkPolicy', 'skylab-gateway-login')
+  expect(spec.egress.map(({ ports }: Manifest) => ports)).toEqual([[{ port: 443 }]])
+  expect(spec.podSelector.matchLabels).toEqual(labels)
+  // As those of the controllers.
+  const [own, base] = [spec, findObject(objects, 'NetworkPolicy', 'skylab').spec].map(({ egress }: Manifest) =>
+    egress[0].to.flatMap(({ ipBlock }: Manifest) => (ipBlock ? [ipBlock] : [])),
+  )
+  expect(own).toEqual(base)
+})
+
+test('behind Gafaelfawr only the login asks who it is, by a secret of its own, and apps are open to the gateway', () => {
+  const text = readFileSync(join(k8sFolder, 'overlays/gafaelfawr/gateway.yaml'), 'utf8')
+  const [login, apps] = parseAllDocuments(text).map(each => each.toJS() as Manifest)
+  expect(login.config).toMatchObject({ scopes: { all: ['exec:notebook'] }, loginRedirect: true })
+  expect(login.config.delegate).toEqual({ internal: { service: 'skylab-gateway', scopes: [] } })
+  expect(apps.config).toEqual({ scopes: { anonymous: true }, service: 'skylab-gateway' })
+  const pathsOf = ({ template }: Manifest) =>
+    template.spec.rules[0].http.paths.map(({ path, pathType }: Manifest) => `${pathType} ${path}`)
+  expect([login, apps].map(pathsOf)).toEqual([['Exact /console/login'], ['Prefix /console']])
+  const snippet = 'nginx.ingress.kubernetes.io/configuration-snippet'
+  expect([login, apps].map(({ template }) => template.metadata.annotations[snippet])).toEqual([
+    'proxy_set_header X-Skylab-Ingress-Secret "";',
+    undefined,
+  ])
 })
 
 test('the gateway is asked about at the monitoring port alone, and loses no replica before another is ready', async () => {

@@ -15,6 +15,9 @@ const shown: Readonly<Record<string, pages.Page>> = {
   failed: pages.loginPage({ problem: 'This token is not known.' }),
   'logged-in': pages.loggedInPage('ada', 'token'),
   'logged-out': pages.loggedOutPage(),
+  'not-logged-in': pages.failedLoginPage({ status: 403, says: 'words '.repeat(40), next: '/console/apps/a/' }),
+  // Without the header by which it leads on at once.
+  farewell: { ...pages.farewellPage('/logged-out'), headers: pages.loggedOutPage().headers },
   forbidden: pages.forbiddenPage(exampleRoute()),
   missing: pages.notFoundPage(),
   silent: pages.problemPage(pages.problems.silent),

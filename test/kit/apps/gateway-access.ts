@@ -4,8 +4,14 @@ import { type Clock, systemClock } from '../../../src/base/clock.ts'
 import type { Identity } from '../../../src/base/domain.ts'
 import type { Admission, Verdict } from '../../../src/gateway/access/access.ts'
 import type { CutReason, Guard } from '../../../src/gateway/access/guard.ts'
-import { type AccessParts, type AccessReport, createAccess } from '../../../src/gateway/access/parts.ts'
+import {
+  type AccessParts,
+  type AccessPartsOptions,
+  type AccessReport,
+  createAccess,
+} from '../../../src/gateway/access/parts.ts'
 import type { ClusterNames } from '../../../src/gateway/access/tables.ts'
+import type { Words } from '../../../src/gateway/access/words.ts'
 import { unauthorized } from '../../../src/identity/provider.ts'
 import { AppsBell } from '../../../src/store/apps/rings.ts'
 import type { Connection } from '../../../src/store/connection.ts'
@@ -19,6 +25,8 @@ export interface TestGatewayOptions {
   readonly clock?: Clock
   readonly names?: ClusterNames
   readonly sessionMs?: number
+  /** What asks the source of logins again. */
+  readonly words?: (parts: Pick<AccessPartsOptions, 'connection' | 'keys' | 'clock'>) => Words
   /** By token. */
   readonly people?: Readonly<Record<string, Pick<Identity, 'username' | 'groups'>>>
 }
@@ -59,6 +67,7 @@ export class TestGateway {
     }
     this.parts = createAccess({
       ...{ connection, keys, bell: this.bell, clock, log: silentLog, names, identity: { identify } },
+      words: options.words?.({ connection, keys, clock }),
       ...{ loginMs: 3_600_000, sessionMs: options.sessionMs ?? 1_800_000, report: this.counts },
     })
     this.#listening = this.bell.listen()
@@ -96,6 +105,12 @@ export class TestGateway {
     const { route, person, admitted, bearer } = admission
     const opening = { appId: route.id, appUid: route.uid, person, admitted, bearer }
     return new TestOpen(cut => this.parts.cuts.add({ ...opening, cut }))
+  }
+
+  /** Resolves when it hears no ring any more. */
+  async deafen(): Promise<void> {
+    this.bell.close()
+    await this.#listening
   }
 
   async close(): Promise<void> {

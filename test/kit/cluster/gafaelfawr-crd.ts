@@ -16,7 +16,7 @@ const config = object(
     authCacheDuration: text,
     delegate: object({
       notebook: object({}),
-      internal: object({ scopes: texts }, ['scopes']),
+      internal: object({ service: text, scopes: texts }, ['service', 'scopes']),
       minimumLifetime: { type: 'integer' },
     }),
   },

@@ -45,6 +45,10 @@ export interface SiteOptions {
   /** Default: 1. */
   readonly gateways?: number
   readonly config?: ConfigInput
+  /** Beside the configuration, by name. */
+  readonly files?: Readonly<Record<string, string>>
+  /** Of the gateways. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 /** What somebody's browser has. */
@@ -82,7 +86,7 @@ export class GatewaySite {
     this.revocations = new RevocationStore(this.connection, this.keys)
   }
 
-  static async start({ gateways = 1, config = {} }: SiteOptions = {}): Promise<GatewaySite> {
+  static async start({ gateways = 1, config = {}, files = {}, env = {} }: SiteOptions = {}): Promise<GatewaySite> {
     const keyPrefix = `gateway-${randomBytes(4).toString('hex')}`
     const stateDir = join(testBed().stateDir, 'fleets', keyPrefix)
     mkdirSync(stateDir, { recursive: true })
@@ -90,7 +94,9 @@ export class GatewaySite {
     const site = new GatewaySite(stateDir, redis, keyPrefix)
     await site.#addUser(keyPrefix)
     await site.completed()
-    const program = await programWithout(process.env[controlVariable] ?? '')
+    for (const [name, text] of Object.entries(files)) await writeFile(join(stateDir, name), text)
+    const built = await programWithout(process.env[controlVariable] ?? '')
+    const program = { ...built, env: { ...built.env, ...env } }
     const configFile = await site.#configure(keyPrefix, config)
     for (let number = 1; number <= gateways; number++) {
       site.gateways.push(await Replica.start({ ...program, stateDir, configFile, name: `gateway-${number}` }))

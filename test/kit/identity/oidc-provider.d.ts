@@ -2,9 +2,15 @@
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http'
 
+  interface Context {
+    readonly oidc: { readonly params?: { readonly grant_type?: string } }
+  }
+
   export class Provider {
     constructor(issuer: string, configuration: object)
     callback(): (request: IncomingMessage, response: ServerResponse) => Promise<void>
     on(event: 'grant.success', listener: (context: { oidc: { params: { grant_type: string } } }) => void): this
+    on(event: 'grant.error' | 'grant.revoked', listener: (context: Context, detail: unknown) => void): this
+    interactionFinished(request: IncomingMessage, response: ServerResponse, result: object): Promise<void>
   }
 }

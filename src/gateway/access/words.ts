@@ -1,0 +1,18 @@
+/** What the identity source says of logins by now, as those need it who judge. `login/rechecks.ts` asks. */
+
+/** `ended`: the source knows the login no more; `changed`: its groups may be others. */
+export type Word = 'same' | 'changed' | 'ended'
+
+export interface Words {
+  /** A login is used: where its last word grows old, the source is asked again beside it. */
+  note(loginHash: string): void
+  /** Whether its last word is known, and young enough. */
+  isFresh(loginHash: string): boolean
+  /**
+   * Asks, or waits for who is asking.
+   * @throws {RetryLater} when the source has been silent for too long, or Redis is
+   */
+  ask(loginHash: string): Promise<Word>
+  /** Whether the source has been silent for too long. */
+  isTooOld(loginHash: string): boolean
+}

@@ -1,0 +1,85 @@
+/** The last step of each login: who it is, whether the scope is there, and its entry in Redis. */
+import type { Identity } from '../../base/domain.ts'
+import { RetryLater } from '../../base/errors.ts'
+import type { LoginStore } from '../../store/apps/logins.ts'
+import { appScope } from '../access/scope.ts'
+import { setLoginCookie } from '../policy/cookies.ts'
+import { type FailedLogin, failedLoginPage, problemPage } from '../policy/pages.ts'
+import { Refused } from '../server/refused.ts'
+import { type Answer, redirect } from '../server/visit.ts'
+import type { Keeper, Kept } from './keeper.ts'
+
+/**
+ * - `denied`: the identity source refuses
+ * - `foreign`: it did not begin in this browser, or has come back before
+ * - `forbidden`: the person lacks the scope
+ * - `revoked`: while it was on its way
+ */
+export type LoginResult = 'in' | 'denied' | 'foreign' | 'forbidden' | 'revoked' | 'slow' | 'unavailable'
+
+export interface EnterParts {
+  readonly logins: Pick<LoginStore, 'begin' | 'create'>
+  readonly keeper: Pick<Keeper, 'seal'>
+  readonly lifeMs: number
+  readonly onLogin: (is: LoginResult) => void
+}
+
+/** Somebody whom the identity source knows. */
+export interface Known {
+  readonly identity: Pick<Identity, 'username' | 'groups' | 'scopes'>
+  readonly kept: Kept
+  /** What `LoginStore.begin` returned before the source was asked. */
+  readonly begun: number
+}
+
+/**
+ * @returns the id for the cookie
+ * @throws {RetryLater} when Redis does not answer
+ */
+export async function enter(
+  { identity, kept, begun }: Known,
+  { logins, keeper, lifeMs }: EnterParts,
+): Promise<{ readonly id: string; readonly user: string } | 'forbidden' | 'revoked'> {
+  const { username: user, groups, scopes } = identity
+  if (!scopes.includes(appScope)) return 'forbidden'
+  const seal = (hash: string) => keeper.seal(kept, hash)
+  const made = await logins.create({ user, groups: groups.map(({ name }) => name), begun, lifeMs, seal })
+  return made === 'revoked' ? made : { id: made.id, user }
+}
+
+/** The way to what somebody wanted. */
+export const entered = (id: string, next: string | undefined, lifeMs: number, cookies: readonly string[]): Answer =>
+  redirect(next ?? '/console/login', { 'Set-Cookie': [setLoginCookie(id, lifeMs / 1000), ...cookies] })
+
+const failures: Readonly<Record<Exclude<LoginResult, 'in' | 'unavailable'>, Pick<FailedLogin, 'status' | 'says'>>> = {
+  denied: { status: 403, says: 'The identity provider did not log you in.' },
+  foreign: { status: 400, says: 'This login did not begin in this browser, took too long, or was used before.' },
+  forbidden: { status: 403, says: `Your account lacks ${appScope}, without which nobody opens apps here.` },
+  revoked: { status: 403, says: 'You were just logged out everywhere.' },
+  slow: { status: 429, says: 'There were too many tries. Wait a moment.' },
+}
+
+/** The page for a login that led to nothing. */
+export function failed(
+  is: keyof typeof failures,
+  {
+    next,
+    afterMs = 0,
+    cookies = [],
+  }: { next?: string | undefined; afterMs?: number; cookies?: readonly string[] } = {},
+): Answer {
+  const { status, says } = failures[is]
+  const page = failedLoginPage({ status, says, next })
+  const wait = afterMs > 0 ? { 'Retry-After': String(Math.ceil(afterMs / 1000)) } : {}
+  return { ...page, headers: { ...page.headers, ...wait, ...(cookies.length > 0 && { 'Set-Cookie': cookies }) } }
+}
+
+/** The identity source does not answer, or Redis. */
+export function silent(error: unknown): Refused {
+  const what = error instanceof RetryLater ? 'It cannot keep your login now.' : 'The identity provider does not answer.'
+  const headers = { 'Retry-After': '5' }
+  return new Refused(
+    'unavailable',
+    problemPage({ status: 503, title: 'You cannot log in now', says: `${what} Try again.`, headers }),
+  )
+}

@@ -1,0 +1,58 @@
+/** Login by a form for a token: for demos and tests. */
+import type { Clock } from '../../base/clock.ts'
+import { RetryLater } from '../../base/errors.ts'
+import type { StaticLogin } from '../access/static-login.ts'
+import { setLoginCookie } from '../policy/cookies.ts'
+import { loginPage } from '../policy/pages.ts'
+import type { Site } from '../policy/site.ts'
+import { checkNext } from '../policy/target.ts'
+import { readForm } from '../server/form.ts'
+import type { LoginPages, Tell } from '../server/login-pages.ts'
+import { type Answer, redirect, type Visit } from '../server/visit.ts'
+
+export interface StaticPagesParts {
+  readonly site: Site
+  readonly clock: Pick<Clock, 'after'>
+  readonly login: Pick<StaticLogin, 'login'>
+  readonly lifeMs: number
+}
+
+const problems = {
+  refused: 'Nobody is known by this token.',
+  revoked: 'You were just logged out everywhere. Try again.',
+  slow: 'There were too many tries. Wait a moment.',
+} as const
+
+const tooFast = (page: Answer, afterMs: number): Answer => ({
+  ...page,
+  status: 429,
+  headers: { ...page.headers, 'Retry-After': String(Math.ceil(afterMs / 1000)) },
+})
+
+export class StaticPages implements LoginPages {
+  readonly #parts: StaticPagesParts
+
+  constructor(parts: StaticPagesParts) {
+    this.#parts = parts
+  }
+
+  async begin(_: Visit, next: string | undefined): Promise<Answer> {
+    return loginPage({ next })
+  }
+
+  async submit(visit: Visit, tell: Tell): Promise<Answer> {
+    const { login, site, clock, lifeMs } = this.#parts
+    const form = await readForm(visit.incoming, site, clock)
+    const next = checkNext(form.get('next'))
+    const answer = await login.login(form.get('token') ?? '', visit.from.address ?? '')
+    if (answer.is === 'unavailable') throw new RetryLater('logins cannot be kept')
+    if (answer.is === 'in') {
+      tell.in(answer.user, 303)
+      return redirect(next ?? '/console/login', { 'Set-Cookie': setLoginCookie(answer.id, lifeMs / 1000) })
+    }
+    const page = loginPage({ next, problem: problems[answer.is] })
+    const refused = answer.is === 'slow' ? tooFast(page, answer.afterMs) : page
+    tell.out(answer.is, refused.status)
+    return refused
+  }
+}

@@ -1,0 +1,17 @@
+/** Who says what of a login by now. */
+import type { Kept } from './keeper.ts'
+
+/** What the source says of a login that holds. */
+export interface NewWord {
+  readonly groups: readonly string[]
+  /** For the next question. */
+  readonly kept: Kept
+}
+
+export interface WordSource {
+  /**
+   * @returns 'ended' where the source knows the login no more, or somebody else by it, or without the scope
+   * @throws {ApiError} 503
+   */
+  again(kept: Kept, user: string): Promise<NewWord | 'ended'>
+}

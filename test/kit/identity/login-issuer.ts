@@ -1,0 +1,166 @@
+/** A real OpenID provider before which people log in at once, as the gateway sends them there. Its refresh tokens rotate. */
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Provider } from 'oidc-provider'
+import { makeKey, type PrivateKey } from './issuer.ts'
+
+/** The secret of the gateway as its client. */
+export const gatewaySecret = 'a secret of the gateway and the provider'
+export const gatewayClient = 'skylab-gateway'
+
+export interface IssuedPerson {
+  readonly groups: readonly string[]
+  /** The scope `exec:notebook`. */
+  readonly isDenied?: boolean
+  readonly claims?: Readonly<Record<string, unknown>>
+}
+
+const artifacts = ['ClientCredentials', 'Grant', 'IdToken', 'Interaction', 'RefreshToken', 'Session', 'AccessToken']
+
+export class LoginIssuer {
+  readonly #server: Server
+  readonly #key: PrivateKey
+  #provider: Provider
+  /** Who can log in, and goes on. Tests change it. */
+  readonly people = new Map<string, IssuedPerson>()
+  /** Who logs in next. */
+  person = 'ada'
+  /** Paths of requests, in order. */
+  readonly asked: string[] = []
+  /** Of answered requests to the token endpoint. */
+  readonly grants: string[] = []
+  /** Errors of the token endpoint. */
+  readonly errors: string[] = []
+  /** Grants that the provider has ended, since a token of them was used twice. */
+  revoked = 0
+  /** What happens to requests for tokens instead of an answer. */
+  fault: ((response: ServerResponse) => void) | undefined
+  readonly #site: string
+
+  private constructor(server: Server, key: PrivateKey, site: string) {
+    this.#server = server
+    this.#key = key
+    this.#site = site
+    this.#provider = this.#create()
+    server.on('request', (request, response) => void this.#serve(request, response))
+  }
+
+  /** @param site the public address of the gateway */
+  static async start(site: string): Promise<LoginIssuer> {
+    const server = createServer()
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    return new LoginIssuer(server, await makeKey('first'), site)
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  /** Requests that gateways have sent for tokens, or about people. */
+  get calls(): number {
+    return this.asked.filter(path => ['/token', '/me'].includes(path)).length
+  }
+
+  /** Runs something while nothing listens at its address. */
+  async whileAway<T>(action: () => Promise<T>): Promise<T> {
+    const { port } = this.#server.address() as AddressInfo
+    await this.stop()
+    try {
+      return await action()
+    } finally {
+      this.#server.listen(port, '127.0.0.1')
+      await once(this.#server, 'listening')
+    }
+  }
+
+  async stop(): Promise<void> {
+    const closed = once(this.#server, 'close')
+    this.#server.close()
+    this.#server.closeAllConnections()
+    await closed
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = (request.url ?? '').split('?')[0]!
+    this.asked.push(path)
+    if (path === '/token' && this.fault) return this.fault(response)
+    if (path.startsWith('/enter/')) {
+      return this.#provider.interactionFinished(request, response, { login: { accountId: this.person } })
+    }
+    return this.#provider.callback()(request, response)
+  }
+
+  #create(): Provider {
+    const provider = new Provider(this.url, {
+      ...{ jwks: { keys: [this.#key] }, clients: [this.#client()], ...this.#claims() },
+      issueRefreshToken: () => true,
+      rotateRefreshToken: true,
+      ttl: Object.fromEntries(artifacts.map(name => [name, 600])),
+      interactions: { url: (_: unknown, { uid }: { uid: string }) => `/enter/${uid}` },
+      features: { devInteractions: { enabled: false } },
+      loadExistingGrant: (context: GrantContext) => this.#grantOf(context),
+    })
+    provider.on('grant.success', ({ oidc }) => this.grants.push(oidc.params.grant_type))
+    provider.on('grant.error', (_, error) => this.errors.push(String(error)))
+    provider.on('grant.revoked', () => {
+      this.revoked += 1
+    })
+    return provider
+  }
+
+  /** Nobody is asked for a consent. */
+  async #grantOf({ oidc }: GrantContext): Promise<Grant | undefined> {
+    const [clientId, { accountId }] = [oidc.client.clientId, oidc.session]
+    const known = oidc.session.grantIdFor(clientId)
+    if (known !== undefined) return oidc.provider.Grant.find(known)
+    const grant = new oidc.provider.Grant({ clientId, accountId })
+    grant.addOIDCScope('openid')
+    if (this.people.get(accountId)?.isDenied) grant.rejectOIDCScope('exec:notebook')
+    else grant.addOIDCScope('exec:notebook')
+    await grant.save()
+    return grant
+  }
+
+  #client(): object {
+    return {
+      client_id: gatewayClient,
+      client_secret: gatewaySecret,
+      redirect_uris: [`${this.#site}/console/callback`],
+      post_logout_redirect_uris: [`${this.#site}/console/logout`],
+      grant_types: ['authorization_code', 'refresh_token'],
+      token_endpoint_auth_method: 'client_secret_basic',
+      scope: 'openid exec:notebook',
+    }
+  }
+
+  #claims(): object {
+    return {
+      scopes: ['openid', 'exec:notebook'],
+      claims: { openid: ['sub', 'preferred_username', 'groups'] },
+      // As with most providers, the ID token holds the names.
+      conformIdTokenClaims: false,
+      findAccount: (_: unknown, id: string) => {
+        const person = this.people.get(id)
+        if (!person) return undefined
+        const { groups, claims } = person
+        return { accountId: id, claims: () => ({ sub: id, preferred_username: id, groups, ...claims }) }
+      },
+    }
+  }
+}
+
+interface Grant {
+  addOIDCScope(scope: string): void
+  rejectOIDCScope(scope: string): void
+  save(): Promise<unknown>
+}
+
+interface GrantContext {
+  readonly oidc: {
+    readonly provider: { readonly Grant: (new (of: object) => Grant) & { find(id: string): Promise<Grant> } }
+    readonly client: { readonly clientId: string }
+    readonly session: { readonly accountId: string; grantIdFor(clientId: string): string | undefined }
+  }
+}
