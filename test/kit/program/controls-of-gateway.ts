@@ -38,6 +38,18 @@ export const controlsOfGateway: readonly Control[] = [
     ],
   },
   {
+    // Whom the identity provider shuts out stays logged in.
+    name: 'gateway-no-recheck',
+    attacks: [{ name: 'gateway G2 a membership ', expected: /something was still open|a request was let in/ }],
+    edits: [
+      {
+        file: 'src/run/gateway/login.ts',
+        find: 'if (recheckSeconds === 0) return {}',
+        replace: 'if (recheckSeconds >= 0) return {}',
+      },
+    ],
+  },
+  {
     // After a halt, what waited in the kernel passes first.
     name: 'gateway-no-gate',
     whole: true,
