@@ -10,6 +10,7 @@ import { run } from '../../dev/process/command.ts'
 import { useFleet } from '../kit/fleet/fleet.ts'
 import { alertTests, rolloutTest } from '../kit/pages/alerts.ts'
 import { appAlertTests, raisedAppAlerts } from '../kit/pages/app-alerts.ts'
+import { gatewayAlertTests, raisedGatewayAlerts } from '../kit/pages/gateway-alerts.ts'
 import { idleAlertTests, raisedIdleAlerts } from '../kit/pages/idle-alerts.ts'
 import { notebookAlertTests, raisedNotebookAlerts } from '../kit/pages/notebook-alerts.ts'
 import { raisedTenantAlerts, tenantAlertTests } from '../kit/pages/tenant-alerts.ts'
@@ -152,6 +153,7 @@ test.each([
   ['tenants/prometheus-rule', tenantAlertTests],
   ['notebooks/prometheus-rule', notebookAlertTests],
   ['apps/prometheus-rule', appAlertTests],
+  ['gateway/prometheus-rule', gatewayAlertTests],
 ] as const)('promtool accepts the alerts of %s, and the cause of each important one raises it', async (name, tests) => {
   const file = ruleFile(name)
   const folder = await mkdtemp(join(tmpdir(), 'skylab-rules-'))
@@ -170,6 +172,7 @@ test.each([
   ['tenants/prometheus-rule', raisedTenantAlerts],
   ['notebooks/prometheus-rule', raisedNotebookAlerts],
   ['apps/prometheus-rule', raisedAppAlerts],
+  ['gateway/prometheus-rule', raisedGatewayAlerts],
 ])('each alert of %s has a case that raises it', async (name, raised) => {
   const { spec } = parse(await readFile(ruleFile(name), 'utf8'))
   const named = spec.groups[0].rules.map(({ alert }: { alert: string }) => alert)
