@@ -108,7 +108,7 @@ async function gateway({ stateDir, port, sockets }: ProxyParts): Promise<Contend
 
 /** With cookies and Origin as those of the gateway, so that all read as much. */
 function targetOf(port: number): Target {
-  const cookie = `__Host-skylab-login=${'a'.repeat(43)}; phapplication-session-id=${'b'.repeat(43)}`
+  const cookie = `__Host-Http-skylab-login=${'a'.repeat(43)}; phapplication-session-id=${'b'.repeat(43)}`
   return { port, prefix, lines: [`Host: 127.0.0.1:${port}`, `Origin: http://127.0.0.1:${port}`, `Cookie: ${cookie}`] }
 }
 

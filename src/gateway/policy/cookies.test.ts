@@ -48,7 +48,13 @@ describe('cookiesOf', () => {
   })
 
   it('reads no name that only looks like ours', () => {
-    const names = ['__host-skylab-login', 'x__Host-skylab-login', '__Host-skylab-login2', '"__Host-skylab-login"', '']
+    const names = [
+      '__host-http-skylab-login',
+      'x__Host-Http-skylab-login',
+      '__Host-Http-skylab-login2',
+      '"__Host-Http-skylab-login"',
+      '',
+    ]
     expect(cookiesOf(['Cookie', names.map(name => `${name}=${id('l')}`).join('; ')]).login).toEqual([])
   })
 })
@@ -146,8 +152,8 @@ describe('setCookieOfApp', () => {
 describe('the cookies of the gateway', () => {
   it('are for one path each, and no script reads them', () => {
     const end = 'Secure; HttpOnly; SameSite=Lax'
-    expect(setLoginCookie(id('l'), 43_200.9)).toBe(`__Host-skylab-login=${id('l')}; Path=/; Max-Age=43200; ${end}`)
+    expect(setLoginCookie(id('l'), 43_200.9)).toBe(`__Host-Http-skylab-login=${id('l')}; Path=/; Max-Age=43200; ${end}`)
     expect(setSessionCookie('mlflow-x', id('s'))).toBe(`phapplication-session-id=${id('s')}; Path=${prefix}; ${end}`)
-    expect(clearLoginCookie()).toBe(`__Host-skylab-login=; Path=/; Max-Age=0; ${end}`)
+    expect(clearLoginCookie()).toBe(`__Host-Http-skylab-login=; Path=/; Max-Age=0; ${end}`)
   })
 })

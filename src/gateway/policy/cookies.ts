@@ -4,8 +4,11 @@ import { lowerOf } from '../../base/remembered.ts'
 import type { HeaderList } from '../../base/request-head.ts'
 import { type Names, namesOf } from './names.ts'
 
-/** Browsers accept this prefix only with `Secure` and `Path=/`, and without `Domain`: no other host can set it. */
-export const loginCookie = '__Host-skylab-login'
+/**
+ * Browsers accept `__Host-` only with `Secure` and `Path=/`, and without `Domain`: no other host can set it. Those that know
+ * `__Host-Http-` accept it only from a server and with `HttpOnly`: no script can set it, so no app gives its visitor a login.
+ */
+export const loginCookie = '__Host-Http-skylab-login'
 /** Seed 001, "session". Each app has its own, by its path. */
 export const sessionCookie = 'phapplication-session-id'
 

@@ -49,7 +49,7 @@ describe('fromApp', () => {
 
   it('confines each cookie to the app', () => {
     const cookies = ['Set-Cookie', 'a=1; Domain=example.org; Path=/', 'set-cookie', 'phapplication-session-id=x']
-    expect(got([...cookies, 'SET-COOKIE', '__Host-skylab-login=x; Path=/; Secure', 'Set-Cookie', 'b=2'])).toEqual([
+    expect(got([...cookies, 'SET-COOKIE', '__Host-Http-skylab-login=x; Path=/; Secure', 'Set-Cookie', 'b=2'])).toEqual([
       ...['Set-Cookie', `a=1; Path=${prefix}`, 'Set-Cookie', `b=2; Path=${prefix}`],
     ])
   })

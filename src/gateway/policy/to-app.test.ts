@@ -120,7 +120,14 @@ describe('toApp', () => {
   })
 
   it('drops our cookies from each Cookie header', () => {
-    const headers = ['Cookie', 'a=1; __Host-skylab-login=x', 'cookie', 'phapplication-session-id=y', 'Cookie', 'b=2']
+    const headers = [
+      'Cookie',
+      'a=1; __Host-Http-skylab-login=x',
+      'cookie',
+      'phapplication-session-id=y',
+      'Cookie',
+      'b=2',
+    ]
     expect(sent(headers)).toEqual([...host, 'Cookie', 'a=1', 'Cookie', 'b=2', ...told])
   })
 
@@ -129,7 +136,7 @@ describe('toApp', () => {
     const name = fc.oneof(token, fc.constantFrom(...forged), fc.constantFrom('Connection', 'Accept'))
     const value = fc.constantFrom('x', 'close, x-forwarded-for', 'x-forwarded-user')
     const cookie = fc.constantFrom(
-      ['Cookie', '__Host-skylab-login=secret; a=1'],
+      ['Cookie', '__Host-Http-skylab-login=secret; a=1'],
       ['cookie', 'b; phapplication-x=secret'],
     )
     fc.assert(

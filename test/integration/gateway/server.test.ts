@@ -28,7 +28,7 @@ describe('login', () => {
       body: 'token=ada-token&next=%2Fconsole%2Fapps%2Fflow%2Fa%3Fb%3Dc',
     })
     expect([statusOf(answer), /^location: (.*)\r$/im.exec(answer)?.[1]]).toEqual([303, '/console/apps/flow/a?b=c'])
-    const cookie = cookieIn(answer, '__Host-skylab-login')
+    const cookie = cookieIn(answer, '__Host-Http-skylab-login')
     for (const gateway of [0, 1]) {
       const served = await site.ask('GET /console/apps/flow/a?b=c', [`Cookie: ${cookie}`], { gateway })
       expect(served).toContain('X-Forwarded-User: ada')

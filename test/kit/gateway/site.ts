@@ -173,7 +173,7 @@ export class GatewaySite {
       body: `token=${user}-token`,
       gateway,
     })
-    return cookieIn(answer, '__Host-skylab-login')
+    return cookieIn(answer, '__Host-Http-skylab-login')
   }
 
   /** Opens a WebSocket of an app. Resolves when it is open. */

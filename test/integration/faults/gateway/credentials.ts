@@ -22,7 +22,7 @@ const toApp: readonly (readonly [header: string, secret: string])[] = [
 
 /** Each by the words that a visitor must not get. */
 const fromApp: readonly (readonly [header: string, word: RegExp])[] = [
-  ['Set-Cookie: __Host-skylab-login=x; Secure; Path=/', /__Host-skylab-login=x/],
+  ['Set-Cookie: __Host-Http-skylab-login=x; Secure; Path=/', /__Host-Http-skylab-login=x/],
   ['Set-Cookie: phapplication-session-id=x; Path=/', /phapplication-session-id=x/],
   ['Set-Cookie: a=b; Domain=example.org', /Domain/i],
   ['Set-Cookie: a=b; Path=/console/apps/other', /apps\/other/],

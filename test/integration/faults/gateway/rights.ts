@@ -5,7 +5,7 @@ import { cookieIn, type GatewaySite, host, origin, statusOf, upgrade } from '../
 import { refusals, sharedSite } from './shared.ts'
 
 const forged = (name: string) => `${name}=${'x'.repeat(42)}A`
-const login = '__Host-skylab-login'
+const login = '__Host-Http-skylab-login'
 const session = 'phapplication-session-id'
 
 interface Blow {
