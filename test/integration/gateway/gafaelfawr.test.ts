@@ -47,7 +47,7 @@ const headers = (user = 'ada', token = `gt-${user}`) => [
 test('a request of the ingress logs in, and leads to the app at each replica', async () => {
   const answer = await site.ask(`GET ${next}`, headers())
   expect([statusOf(answer), /^location: (.*)\r$/im.exec(answer)?.[1]]).toEqual([303, '/console/apps/orbits/'])
-  const cookie = cookieIn(answer, '__Host-skylab-login')
+  const cookie = cookieIn(answer, '__Host-Http-skylab-login')
   for (const gateway of [0, 1]) {
     const served = await site.ask('GET /console/apps/orbits/', [`Cookie: ${cookie}`], { gateway })
     expect(served).toContain('X-Forwarded-User: ada')
@@ -96,7 +96,7 @@ test.each([
   ['a group that is taken away', () => void source.users.set('gt-ada', { username: 'ada', groups: [] }), 403],
   ['a token that is revoked', () => void source.users.delete('gt-ada'), 401],
 ])('%s cuts what is open, and lets nobody in by it', async (_, change, status) => {
-  const cookie = cookieIn(await site.ask(`GET ${next}`, headers()), '__Host-skylab-login')
+  const cookie = cookieIn(await site.ask(`GET ${next}`, headers()), '__Host-Http-skylab-login')
   const sockets = await Promise.all([0, 1].map(gateway => site.socket('orbits', cookie, gateway)))
   for (const socket of sockets) {
     socket.write(clientFrame('before'))

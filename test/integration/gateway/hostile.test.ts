@@ -19,7 +19,7 @@ const seen: { readonly app: string; readonly incoming: IncomingMessage }[] = []
 
 const hostileHeaders: readonly (readonly [string, string])[] = [
   ['Set-Cookie', 'phapplication-session-id=planted; Path=/console/apps/good'],
-  ['Set-Cookie', '__Host-skylab-login=planted; Secure; Path=/'],
+  ['Set-Cookie', '__Host-Http-skylab-login=planted; Secure; Path=/'],
   ['Set-Cookie', `wide=1; Path=/; Domain=${host}`],
   ['Set-Cookie', 'near=1; Path=/console/apps/good'],
   ['Service-Worker-Allowed', '/'],
@@ -30,7 +30,7 @@ const hostileHeaders: readonly (readonly [string, string])[] = [
 
 /** The page of the hostile app sets the rest from its script. */
 const hostilePage = `<!doctype html><title>evil</title><script>
-document.cookie = '__Host-skylab-login=scripted; Secure; Path=/'
+document.cookie = '__Host-Http-skylab-login=scripted; Secure; Path=/'
 document.cookie = 'phapplication-session-id=scripted; Path=/console/apps/good'
 </script>`
 
@@ -86,7 +86,7 @@ test('a hostile app takes no cookie of the platform, plants none at its neighbou
   await Promise.all([page.waitForURL('**/console/apps/good/'), page.click('button')])
   const before = await context.cookies(`${origin}/console/apps/good/`)
   const named = (name: string, all = before) => all.filter(cookie => cookie.name === name)
-  const [login] = named('__Host-skylab-login')
+  const [login] = named('__Host-Http-skylab-login')
   const [session] = named('phapplication-session-id')
   expect([login, session]).toMatchObject([
     { httpOnly: true, secure: true, path: '/' },
@@ -104,9 +104,9 @@ test('a hostile app takes no cookie of the platform, plants none at its neighbou
   expect(await register('/console/apps/evil/')).toBe('registered')
 
   const cookies = await context.cookies(`${origin}/console/apps/good/`)
-  expect(named('__Host-skylab-login', cookies)).toEqual([login])
+  expect(named('__Host-Http-skylab-login', cookies)).toEqual([login])
   expect(named('phapplication-session-id', cookies)).toEqual([session])
-  expect(cookies.map(({ name }) => name).sort()).toEqual(['__Host-skylab-login', 'phapplication-session-id'])
+  expect(cookies.map(({ name }) => name).sort()).toEqual(['__Host-Http-skylab-login', 'phapplication-session-id'])
   const own = await context.cookies(`${origin}/console/apps/evil/`)
   expect(own.filter(({ name }) => name === 'wide' || name === 'near')).toMatchObject([
     { domain: host, path: '/console/apps/evil' },
@@ -118,4 +118,13 @@ test('a hostile app takes no cookie of the platform, plants none at its neighbou
   expect(await page.textContent('body')).toBe('good')
   for (const { app, incoming } of seen) expect([app, incoming.headers.cookie]).toEqual(['good', undefined])
   expect(seen.length).toBeGreaterThan(0)
+
+  // Nor does it log in somebody who is not: as another person, who would read what is typed then.
+  await page.goto(`${origin}/console/apps/evil/`)
+  await context.clearCookies({ name: '__Host-Http-skylab-login' })
+  await page.evaluate(`document.cookie = '__Host-Http-skylab-login=scripted; Secure; Path=/'`)
+  await page.evaluate(`document.cookie = '__Host-other=scripted; Secure; Path=/'`)
+  const scripted = (await context.cookies(origin)).map(({ name }) => name)
+  expect(scripted).toContain('__Host-other')
+  expect(scripted).not.toContain('__Host-Http-skylab-login')
 })

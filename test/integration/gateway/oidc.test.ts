@@ -50,7 +50,7 @@ describe('login', () => {
     // The other replica ends what one has begun.
     const back = await ada.get(await ada.through(asked.href), 1)
     expect([statusOf(back), locationOf(back)]).toEqual([303, '/console/apps/orbits/a?b=c'])
-    expect([...ada.cookies.keys()]).toEqual(['__Host-skylab-login'])
+    expect([...ada.cookies.keys()]).toEqual(['__Host-Http-skylab-login'])
     for (const gateway of [0, 1]) {
       const served = await at.site.ask('GET /console/apps/orbits/a?b=c', [`Cookie: ${ada.cookie}`], { gateway })
       expect(served).toContain('X-Forwarded-User: ada')
@@ -95,7 +95,7 @@ describe('login', () => {
     const target = await ada.comeBack()
     expect(await at.site.admin.keys('*')).toEqual(before)
     await ada.get(target)
-    const hash = hashOf(ada.cookies.get('__Host-skylab-login')!)!
+    const hash = hashOf(ada.cookies.get('__Host-Http-skylab-login')!)!
     const login = await at.site.admin.hgetall(at.site.keys.apps.login(hash))
     expect(login).toMatchObject({
       user: 'ada',
@@ -148,7 +148,7 @@ describe('a way back', () => {
     at.issuer.person = 'ada'
     const answer = await ada.get(await make(ada, other))
     expect([statusOf(answer), answer]).toEqual([status, expect.stringMatching(words)])
-    expect(ada.cookies.has('__Host-skylab-login')).toBe(false)
+    expect(ada.cookies.has('__Host-Http-skylab-login')).toBe(false)
     expect(answer).not.toMatch(/[?&]code=/)
   })
 
@@ -234,7 +234,7 @@ test('a logout ends the login everywhere, and then the session at the issuer', a
   })
   const page = await fetch(led)
   expect([page.status, (await page.text()).includes('/session/end/confirm')]).toEqual([200, true])
-  expect(ada.cookies.has('__Host-skylab-login')).toBe(false)
+  expect(ada.cookies.has('__Host-Http-skylab-login')).toBe(false)
   for (const gateway of [0, 1]) {
     expect(statusOf(await at.site.ask('GET /console/apps/gone/', [`Cookie: ${cookie}`], { gateway }))).toBe(401)
   }
@@ -247,7 +247,7 @@ test('a form and a post to the login page of an issuer are not served', async ()
 
 /** The issuer was last asked about this login so many ms earlier. */
 async function aged(browser: TestBrowser, ms: number): Promise<string> {
-  const key = at.site.keys.apps.login(hashOf(browser.cookies.get('__Host-skylab-login')!)!)
+  const key = at.site.keys.apps.login(hashOf(browser.cookies.get('__Host-Http-skylab-login')!)!)
   const created = Number(await at.site.admin.hget(key, 'createdMs'))
   await at.site.admin.hset(key, 'createdMs', created - ms)
   return key
@@ -261,7 +261,7 @@ test('a form that starts an app is refused to somebody whose group the issuer ha
   await bob.logIn()
   await aged(bob, 61_000)
   at.issuer.people.set('bob', { groups: [] })
-  const token = formToken(bob.cookies.get('__Host-skylab-login')!, 'start starts')
+  const token = formToken(bob.cookies.get('__Host-Http-skylab-login')!, 'start starts')
   expect(statusOf(await bob.post('/console/start/starts', { token }))).toBe(403)
 })
 
