@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { parseAllDocuments } from 'yaml'
 import type { KubeObject } from '../../src/base/domain.ts'
 
-const files = ['definition', 'rbac', 'fence'] as const
+const files = ['definition', 'template-definition', 'rbac', 'fence'] as const
 const checkout = fileURLToPath(new URL('../..', import.meta.url))
 
 /**

@@ -39,3 +39,15 @@ export function groupsOf(namespace: string, { apps }: AppSettings, isTenant: (na
   }
   return isTenant(namespace) ? [{ name: namespace, volumes: [], quota: {}, isAlone: true, isTenant: true }] : []
 }
+
+/** The namespace of a group's apps; undefined if it can have none. */
+export function namespaceOf(
+  group: string,
+  settings: AppSettings,
+  isTenant: (name: string) => boolean,
+): string | undefined {
+  const { groups } = settings.apps
+  const namespace = Object.hasOwn(groups, group) ? groups[group]!.namespace : group
+  // A group of the configuration may have the namespace of this name.
+  return groupsOf(namespace, settings, isTenant).some(({ name }) => name === group) ? namespace : undefined
+}

@@ -15,6 +15,8 @@ export interface WatchedKind {
   readonly paths: readonly Path[]
   /** Only objects with these labels are shown. */
   readonly selector?: string
+  /** Default: all namespaces. */
+  readonly namespace?: string
 }
 
 /** Beside what we own: another's writes there are none of ours, so they are not compared. */

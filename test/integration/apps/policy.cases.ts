@@ -116,8 +116,17 @@ export const refused: readonly Case[] = [
     }),
   ),
   one('pods in a namespace of no group', ofNoGroup, ({ elsewhere }) => change(elsewhere, { spec: { replicas: 1 } })),
-  one('a PhApplication', 'it makes an app', ({ app }) =>
-    make({ ...app, metadata: { name: 'green', namespace: app.metadata.namespace! } }),
+  ...[
+    { labels: { team: 'x' } },
+    { finalizers: ['example.org/x'] },
+    { ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x' }] },
+  ].map(more =>
+    one(`a new app with ${Object.keys(more)}`, 'it makes an app with labels', ({ app }) =>
+      make({ ...app, metadata: { name: 'green', namespace: app.metadata.namespace!, ...more } }),
+    ),
+  ),
+  one('a new app in the namespace of a lab', 'the namespace is one of labs', ({ app, site }) =>
+    make({ ...app, metadata: { name: 'green', namespace: `${site.name}-lab` } }),
   ),
   one('an app with another owner', 'it would change labels, owners, finalizers', ({ app }) =>
     change(app, { metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x' }] } }),

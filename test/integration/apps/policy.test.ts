@@ -54,6 +54,7 @@ test('the policy admits what apps are made of, and their changes', async () => {
   const { site, app, objects } = world
   const asks = [
     ...[...Object.values(rendered(app, 'green')), secretOf(app, 'green')].map(make),
+    make({ ...app, metadata: { name: 'green', namespace: app.metadata.namespace!, annotations: { a: 'b' } } }),
     change(objects.Deployment, { spec: { replicas: 0 } }),
     change(objects.Service, { spec: { ports: [{ port: 81 }] } }),
     make(at(rendered(app, 'green').Service, 'metadata.namespace', `${site.name}-tenant`)),
