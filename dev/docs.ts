@@ -10,6 +10,7 @@ import { table } from './house/table.ts'
 import { takePicture } from './pages/api-picture.ts'
 import { appsPage } from './pages/apps-page.ts'
 import { appsResourcePage } from './pages/apps-resource-page.ts'
+import { appsTemplatesPage } from './pages/apps-templates-page.ts'
 import { takeFormPicture } from './pages/form-picture.ts'
 import { idlePage } from './pages/idle-page.ts'
 import { mistakesPage } from './pages/mistakes-page.ts'
@@ -36,6 +37,7 @@ const makers: Readonly<Record<string, () => Promise<string>>> = {
   '../k8s/components/redis/users.acl': async () => redisUsers(),
   '../k8s/components/tenants/users.acl': async () => tenantsUser(),
   'apps-resource.md': async () => appsResourcePage(await readFile(join(docs, 'apps-resource.md'), 'utf8')),
+  'apps-templates.md': async () => appsTemplatesPage(await readFile(join(docs, 'apps-templates.md'), 'utf8')),
   'apps.md': async () => appsPage(await readFile(join(docs, 'apps.md'), 'utf8')),
   'architecture.md': async () => withTable(await readFile(join(docs, 'architecture.md'), 'utf8'), table),
   'configuration.md': async () => configReference(await examples()),

@@ -6,6 +6,7 @@
  * PhApplication only refers to it. In later entries of a name Kubernetes overrides earlier ones.
  */
 import { appObjectName } from '../apps/names.ts'
+import { envOfSpec, templateIn } from '../apps/template.ts'
 import { appAnnotations } from '../apps/words.ts'
 import { ApiError, type ErrorDetail } from '../base/errors.ts'
 import { asObject, asObjects, asOptionalText, asText, type JsonObject } from '../base/json.ts'
@@ -32,17 +33,9 @@ export const secretNameOf = (id: string, suffix: string): string => `${appObject
 export const containersOf = (spec: JsonObject): readonly JsonObject[] =>
   asObjects(asObject(asObject(spec.podTemplate).spec).containers)
 
-const envOf = (spec: JsonObject): readonly JsonObject[] => asObjects(containersOf(spec)[0]?.env)
-
 /** Variables of the template that the app was made of; none if its annotation cannot be read. */
-function templateEnv(app: Fact): readonly JsonObject[] {
-  try {
-    const template = asObject(JSON.parse(annotationOf(app, appAnnotations.template) || '{}'))
-    return envOf(asObject(asObject(asObject(template.spec).template).spec))
-  } catch {
-    return []
-  }
-}
+const templateEnv = (app: Fact): readonly JsonObject[] =>
+  envOfSpec(templateIn(annotationOf(app, appAnnotations.template))?.spec ?? {})
 
 export interface EnvParts {
   readonly template: readonly JsonObject[]
@@ -53,7 +46,7 @@ export interface EnvParts {
 export function envParts(app: Fact): EnvParts {
   const template = templateEnv(app)
   const left = template.map(canonical)
-  const own = envOf(specOf(app)).filter(entry => {
+  const own = envOfSpec(specOf(app)).filter(entry => {
     const at = left.indexOf(canonical(entry))
     if (at >= 0) left.splice(at, 1)
     return at < 0

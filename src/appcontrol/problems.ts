@@ -1,5 +1,5 @@
 /** The refusals of what people ask about apps. */
-import { ApiError } from '../base/errors.ts'
+import { ApiError, invalid } from '../base/errors.ts'
 
 export const noApp = (): ApiError =>
   new ApiError(404, { msg: 'there is no app of this id', type: 'unknown_app', loc: ['path', 'id'] })
@@ -11,9 +11,13 @@ export const notMember = (group: string, ...loc: string[]): ApiError =>
     ...(loc.length > 0 && { loc }),
   })
 
-export const changed = (): ApiError =>
+export const noTemplate = (): ApiError =>
+  new ApiError(404, { msg: 'there is no template of this id', type: 'unknown_template', loc: ['path', 'id'] })
+
+/** @param what an app or a template */
+export const changed = (what: string): ApiError =>
   new ApiError(412, {
-    msg: 'the app has another version than If-Match names',
+    msg: `the ${what} has another version than If-Match names`,
     type: 'changed',
     loc: ['header', 'if-match'],
   })
@@ -23,3 +27,10 @@ export const taken = (secret: string): ApiError =>
 
 export const refusedByServer = (words: string): ApiError =>
   new ApiError(422, { msg: `the API server refuses it: ${words}`, type: 'invalid', loc: ['body'] })
+
+/** Whose app it is, is told to nobody. */
+export const idTaken = (): ApiError =>
+  new ApiError(409, { msg: 'another app has this id', type: 'conflict', loc: ['body', 'id'] })
+
+export const noInstanceType = (types: readonly string[]): ApiError =>
+  invalid(`there is no such instance type, only ${types.join(', ')}`, 'body', 'instanceType')

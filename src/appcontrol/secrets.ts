@@ -31,8 +31,18 @@ export class AppSecrets {
    * Makes a Secret of the app, unless there are no values.
    * @throws {ApiError} 409 if one of this name is there
    */
-  async make(app: Fact, { suffix, values, agent }: NewSecret): Promise<void> {
-    if (Object.keys(values).length === 0) return
+  async make(app: Fact, secret: NewSecret): Promise<void> {
+    if (!(await this.#create(app, secret))) throw taken(secretNameOf(app.ref.name, secret.suffix))
+  }
+
+  /** The same for an app that names the Secret already: one of this name that is there is that of an earlier request. */
+  async complete(app: Fact, secret: NewSecret): Promise<void> {
+    await this.#create(app, secret)
+  }
+
+  /** @returns false if one of this name is there */
+  async #create(app: Fact, { suffix, values, agent }: NewSecret): Promise<boolean> {
+    if (Object.keys(values).length === 0) return true
     const { apiVersion, kind, name, namespace } = app.ref
     const metadata = {
       ...{ name: secretNameOf(name, suffix), namespace: namespace! },
@@ -42,8 +52,10 @@ export class AppSecrets {
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', stringData: values }
     try {
       await this.#kube.create(secret, { agent })
+      return true
     } catch (error) {
-      throw isAlreadyExists(error) ? taken(metadata.name) : error
+      if (isAlreadyExists(error)) return false
+      throw error
     }
   }
 }

@@ -1,28 +1,35 @@
 /** What REST does for apps: it shows them as the watches do, and writes what people wish. */
 import { randomBytes } from 'node:crypto'
 import { groupNameOf } from '../apps/spec.ts'
+import { templateIn } from '../apps/template.ts'
 import { appAnnotations } from '../apps/words.ts'
 import type { AppPhase, AppScope } from '../base/app-route.ts'
-import type { Identity } from '../base/domain.ts'
-import { invalid, unavailable } from '../base/errors.ts'
+import { unavailable } from '../base/errors.ts'
 import { asObject, type JsonObject } from '../base/json.ts'
 import type { MergePatch } from '../kube/calls.ts'
 import { stamps } from '../kube/labels.ts'
 import type { Fact } from '../reconcile/types.ts'
 import type { Feed } from '../store/streams.ts'
-import { containersOf, type EnvShown, type EnvWish, envParts, type NewEnv, newEnv, shownEnv } from './env.ts'
+import { type AppWish, requireFilled } from './creation.ts'
+import type { AppCreator } from './creator.ts'
+import {
+  containersOf,
+  type EnvShown,
+  type EnvTerms,
+  type EnvWish,
+  envParts,
+  type NewEnv,
+  newEnv,
+  shownEnv,
+} from './env.ts'
 import type { AppEvent } from './events.ts'
-import { noApp, notMember } from './problems.ts'
+import { noApp, noInstanceType, notMember } from './problems.ts'
 import type { AppSecrets } from './secrets.ts'
-import { type AppSights, annotationOf, holderOf, type IsMember, specOf } from './sights.ts'
+import { type AppSights, type Asker, annotationOf, holderOf, type IsMember, specOf } from './sights.ts'
 import { type AppSummary, type AppVersion, detailOf, type PodView, phaseOf, podView, summaryOf } from './view.ts'
 import type { AppWrite, AppWriter } from './writer.ts'
 
-/** Who asks, and by which scope: a user sees the apps of his groups, an administrator all. */
-export interface Asker {
-  readonly caller: Pick<Identity, 'username' | 'groups'>
-  readonly audience: 'user' | 'admin'
-}
+export type { Asker } from './sights.ts'
 
 export interface AppFilter {
   readonly group?: string | undefined
@@ -50,6 +57,8 @@ export interface AppChange {
 export interface Apps {
   list(asker: Asker, filter: AppFilter): AppPage
   find(id: string, asker: Asker): AppVersion
+  /** @throws {ApiError} 409 when another app has the id, 422 */
+  create(wish: AppWish, asker: Asker): Promise<AppVersion & { readonly isNew: boolean }>
   pods(id: string, asker: Asker): readonly PodView[]
   /** @throws {ApiError} 412 when `ifMatch` names another version, 422 */
   change(id: string, asker: Asker, change: AppChange, ifMatch?: string): Promise<AppVersion>
@@ -67,6 +76,7 @@ export interface Apps {
 export interface AppServiceOptions {
   readonly sights: AppSights
   readonly writer: AppWriter
+  readonly creator: Pick<AppCreator, 'create'>
   readonly secrets: AppSecrets
   readonly isMember: IsMember
   /** `apps.instanceTypes` */
@@ -108,6 +118,12 @@ export class AppService implements Apps {
     return this.#version(this.#app(id, asker))
   }
 
+  async create(wish: AppWish, asker: Asker): Promise<AppVersion & { readonly isNew: boolean }> {
+    this.#requireSync()
+    const { fact, isNew } = await this.#options.creator.create(wish, asker)
+    return { ...this.#version(fact), isNew }
+  }
+
   pods(id: string, asker: Asker): readonly PodView[] {
     const pods = this.#options.sights.podsOf(this.#app(id, asker))
     return pods.map(podView).sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -119,7 +135,7 @@ export class AppService implements Apps {
     if (instanceType !== undefined && instanceType !== '' && !Object.hasOwn(instanceTypes, instanceType))
       throw noInstanceType(Object.keys(instanceTypes))
     const terms = { id, patterns, suffix: randomBytes(8).toString('hex') }
-    const envOf = (app: Fact) => env && newEnv(env, envParts(app), terms)
+    const envOf = (app: Fact) => env && changedEnv(app, env, terms)
     const wished = (app: Fact): MergePatch => {
       const env = envOf(app)
       return {
@@ -195,6 +211,12 @@ export class AppService implements Apps {
   }
 }
 
+/** @throws {ApiError} 422 */
+function changedEnv(app: Fact, env: readonly EnvWish[], terms: EnvTerms): NewEnv {
+  requireFilled(env, templateIn(annotationOf(app, appAnnotations.template))?.defaultEnvs ?? [])
+  return newEnv(env, envParts(app), terms)
+}
+
 /** A patch replaces a list as a whole, so all containers are in it. */
 function podTemplateOf(app: Fact, env: NewEnv | undefined): JsonObject {
   const [first, ...others] = containersOf(specOf(app))
@@ -216,8 +238,4 @@ function parsed(text: string): JsonObject {
   } catch {
     return {}
   }
-}
-
-function noInstanceType(types: readonly string[]) {
-  return invalid(`there is no such instance type, only ${types.join(', ')}`, 'body', 'instanceType')
 }

@@ -23,6 +23,12 @@ export interface AppSights {
   onPodEvents(listener: (app: Fact) => void): () => void
 }
 
+/** Who asks, and by which scope: a user sees the apps of his groups, an administrator all. */
+export interface Asker {
+  readonly caller: Pick<Identity, 'username' | 'groups'>
+  readonly audience: 'user' | 'admin'
+}
+
 /** Whether a caller is a member of a group. @throws {ApiError} 503 if that is not known yet */
 export type IsMember = (caller: Pick<Identity, 'username' | 'groups'>, group: string) => boolean
 

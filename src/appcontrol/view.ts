@@ -1,12 +1,15 @@
 /** What REST shows of an app. Pure. */
 import { createdMsOf, displayNameOf, generationOf, groupNameOf, isStopped, scopeOf } from '../apps/spec.ts'
+import { type AppTemplate, templateIn } from '../apps/template.ts'
+import { appAnnotations } from '../apps/words.ts'
 import { type AppPhase, type AppScope, appPhases } from '../base/app-route.ts'
 import { asNumber, asObject, asObjects, asText } from '../base/json.ts'
 import { cleanWords } from '../base/text.ts'
 import type { PodFacts } from '../kube/pods/facts.ts'
 import type { Fact } from '../reconcile/types.ts'
 import { containersOf, type EnvShown, envParts, shownEnv } from './env.ts'
-import { etagOf, specOf, statusOf } from './sights.ts'
+import { annotationOf, etagOf, specOf, statusOf } from './sights.ts'
+import { maskedTemplate } from './template-masks.ts'
 
 export interface AppSummary {
   readonly id: string
@@ -35,6 +38,12 @@ export interface AppDetail extends AppSummary {
   readonly env: readonly EnvShown[]
   /** Those of the template, which come first. */
   readonly templateEnv: readonly EnvShown[]
+  /** The template that it was made of, as it was then. */
+  readonly template?: Omit<AppTemplate, 'spec'>
+  /** The port of the Service that has the web interface. */
+  readonly httpPort?: number
+  /** Whether it sees paths without the prefix. */
+  readonly rewrite: boolean
   readonly serviceName?: string
   /** `name.namespace:port`, within the cluster. */
   readonly endpoints: readonly string[]
@@ -79,11 +88,16 @@ export function detailOf(app: Fact, patterns: readonly string[]): AppVersion {
   const ports = asObjects(asObject(asObject(spec.svcTemplate).spec).ports)
   const namespace = app.ref.namespace ?? ''
   const { own, template } = envParts(app)
+  const madeOf = templateIn(annotationOf(app, appAnnotations.template))
+  const httpPort = asNumber(spec.httpPort)
   const detail = {
     ...summaryOf(app),
     ...{ uid: app.uid, namespace, instanceType: asText(spec.instanceType) },
     image: asText(containersOf(spec)[0]?.image),
     ...{ env: shownEnv(own, patterns), templateEnv: shownEnv(template, patterns) },
+    ...(madeOf && { template: shownTemplate(madeOf, patterns) }),
+    ...(httpPort !== 0 && { httpPort }),
+    rewrite: spec.rewrite === true,
     ...(serviceName !== '' && { serviceName }),
     endpoints: serviceName === '' ? [] : ports.map(({ port }) => `${serviceName}.${namespace}:${asNumber(port)}`),
     createdAt: new Date(createdMsOf(app)).toISOString(),
@@ -93,6 +107,11 @@ export function detailOf(app: Fact, patterns: readonly string[]): AppVersion {
     })),
   }
   return { detail, etag: etagOf(app) }
+}
+
+function shownTemplate(template: AppTemplate, patterns: readonly string[]): Omit<AppTemplate, 'spec'> {
+  const { spec: _, ...shown } = maskedTemplate(template, patterns)
+  return shown
 }
 
 export interface PodView {

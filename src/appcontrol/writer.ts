@@ -1,32 +1,46 @@
 /**
- * Writes the wishes of people about an app: each is one patch of its PhApplication, bound to the UID and the version by which it
- * was judged. Whoever writes the PhApplication meanwhile makes the patch fail, and all is judged again. The reconciler does what
- * is wished, so nothing is half done when this replica dies.
+ * Writes the wishes of people about an app or a template: each is one patch of its object, bound to the UID and the version by
+ * which it was judged. Whoever writes the object meanwhile makes the patch fail, and all is judged again. The reconciler does
+ * what is wished, so nothing is half done when this replica dies.
  */
-import { unavailable } from '../base/errors.ts'
+import type { KubeObject } from '../base/domain.ts'
+import { type ApiError, unavailable } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
+import { keyOf } from '../kube/cache.ts'
 import type { MergePatch } from '../kube/calls.ts'
 import type { KubeClient } from '../kube/client.ts'
-import { briefly, KubeError } from '../kube/errors.ts'
+import { briefly, isAlreadyExists, isOverQuota, KubeError } from '../kube/errors.ts'
 import { patchTo } from '../reconcile/merge.ts'
 import type { Fact } from '../reconcile/types.ts'
-import { changed, noApp, refusedByServer } from './problems.ts'
+import { changed, noApp, noTemplate, refusedByServer } from './problems.ts'
 import { type AppSights, etagOf, isMatched } from './sights.ts'
 
-/** What is to be written of an app as it stands. */
+/** What is to be written of an app, or of a template, as it stands. */
 export interface AppWrite {
   /** For the User-Agent, such as `start user=ada`. */
   readonly what: string
-  /** The app, as whoever asks may see it now. @throws {ApiError} */
+  /** As whoever asks may see it now. @throws {ApiError} */
   readonly app: () => Fact
   readonly ifMatch: string | undefined
 }
 
 export interface WriterOptions {
-  readonly apps: AppSights['apps']
-  readonly kube: Pick<KubeClient, 'get' | 'patch' | 'delete' | 'deleteVersion'>
+  /** What it writes, in the words of answers. Default: apps. */
+  readonly what?: Written
+  readonly apps: Pick<AppSights['apps'], 'get' | 'lay' | 'layGone' | 'layDeleted'>
+  readonly kube: Pick<KubeClient, 'create' | 'get' | 'patch' | 'delete' | 'deleteVersion'>
   /** Called when it was written: the reconciler looks at it. */
   readonly onWritten: (app: Fact) => void
+}
+
+export type Written = 'app' | 'template'
+
+const noSuch = { app: noApp, template: noTemplate } as const satisfies Record<Written, () => ApiError>
+
+/** An object that was made, or that is there already. */
+export interface Made {
+  readonly fact: Fact
+  readonly isNew: boolean
 }
 
 /** Rounds in which others write the PhApplication between our look and our patch. */
@@ -34,14 +48,49 @@ const maxRounds = 8
 
 export class AppWriter {
   readonly #options: WriterOptions
+  readonly #what: Written
 
   constructor(options: WriterOptions) {
     this.#options = options
+    this.#what = options.what ?? 'app'
   }
 
   /**
-   * @param wished the fields of the PhApplication that are to be so; `prepare` is called before they are written
-   * @returns the app as it is then
+   * Makes an object, unless there is one of its name: after a lost reply that may be ours.
+   * @throws {ApiError} 422 when the API server refuses it
+   */
+  async create(object: KubeObject, what: string): Promise<Made> {
+    const { kube, apps, onWritten } = this.#options
+    const { apiVersion, kind, metadata } = object
+    const ref = { apiVersion, kind, name: metadata.name, namespace: metadata.namespace! }
+    const agent = `${this.#what}=${ref.name} ${what}`
+    for (let round = 0; round < maxRounds; round += 1) {
+      const made = await this.#created(object, agent)
+      const standing = made ?? (await kube.get(ref, { agent }))
+      if (!standing) continue
+      apps.lay({ ...standing, apiVersion, kind })
+      const fact = apps.get(keyOf(ref.namespace, ref.name))
+      if (!fact) continue
+      if (made) onWritten(fact)
+      return { fact, isNew: made !== undefined }
+    }
+    throw busy(this.#what)
+  }
+
+  /** Undefined if one of its name is there. */
+  async #created(object: KubeObject, agent: string): Promise<KubeObject | undefined> {
+    try {
+      const { metadata } = await this.#options.kube.create(object, { agent })
+      return { ...object, metadata }
+    } catch (error) {
+      if (isAlreadyExists(error)) return undefined
+      throw inWords(error)
+    }
+  }
+
+  /**
+   * @param wished the fields of the object that are to be so; `prepare` is called before they are written
+   * @returns the object as it is then
    */
   async patch(
     { what, app, ifMatch }: AppWrite,
@@ -50,15 +99,15 @@ export class AppWriter {
   ): Promise<Fact> {
     const { kube, onWritten, apps } = this.#options
     for (let round = 0; round < maxRounds; round += 1) {
-      const fact = living(app())
+      const fact = this.#living(app())
       // A lost reply may have been to our own change: what is as wished then has another version.
       const isFirst = round === 0
-      if (isFirst) requireMatch(fact, ifMatch)
+      if (isFirst) this.#requireMatch(fact, ifMatch)
       const patch = patchTo(wished(fact), fact.owned, {}) as JsonObject | undefined
       if (patch === undefined) return fact
-      if (!isFirst) requireMatch(fact, ifMatch)
+      if (!isFirst) this.#requireMatch(fact, ifMatch)
       const { ref, uid, resourceVersion } = fact
-      const agent = agentOf(what, fact)
+      const agent = `${this.#what}=${ref.name} ${what}`
       await prepare(fact)
       try {
         const answer = await kube.patch({ ...ref, uid }, patch, { resourceVersion, agent })
@@ -72,16 +121,16 @@ export class AppWriter {
       }
       await this.#read(fact, agent)
     }
-    throw busy()
+    throw busy(this.#what)
   }
 
   async delete({ what, app, ifMatch }: AppWrite): Promise<void> {
     const { kube, apps } = this.#options
     for (let round = 0; round < maxRounds; round += 1) {
-      const fact = living(app())
-      requireMatch(fact, ifMatch)
+      const fact = this.#living(app())
+      this.#requireMatch(fact, ifMatch)
       const { ref, uid, resourceVersion } = fact
-      const agent = agentOf(what, fact)
+      const agent = `${this.#what}=${ref.name} ${what}`
       const outcome =
         ifMatch === undefined
           ? await kube.delete({ ...ref, uid }, { agent })
@@ -89,11 +138,11 @@ export class AppWriter {
       if (outcome === 'accepted') return apps.layDeleted(fact)
       if (outcome === 'gone') {
         apps.layGone(fact)
-        throw noApp()
+        throw noSuch[this.#what]()
       }
       await this.#read(fact, agent)
     }
-    throw busy()
+    throw busy(this.#what)
   }
 
   async #read(known: Fact, agent: string): Promise<void> {
@@ -101,26 +150,24 @@ export class AppWriter {
     if (object) this.#options.apps.lay({ ...object, apiVersion: known.ref.apiVersion, kind: known.ref.kind })
     else this.#options.apps.layGone(known)
   }
+
+  /** @throws {ApiError} 404 if it is being deleted */
+  #living(fact: Fact): Fact {
+    if (fact.deleting) throw noSuch[this.#what]()
+    return fact
+  }
+
+  #requireMatch(fact: Fact, ifMatch: string | undefined): void {
+    if (ifMatch !== undefined && !isMatched(ifMatch, etagOf(fact))) throw changed(this.#what)
+  }
 }
 
-/** @throws {ApiError} 404 if it is being deleted */
-function living(app: Fact): Fact {
-  if (app.deleting) throw noApp()
-  return app
-}
-
-function requireMatch(app: Fact, ifMatch: string | undefined): void {
-  if (ifMatch !== undefined && !isMatched(ifMatch, etagOf(app))) throw changed()
-}
-
-const agentOf = (what: string, { ref }: Fact): string => `app=${ref.name} ${what}`
-
-const busy = () => unavailable('others write this app all the time')
+const busy = (what: Written) => unavailable(`others write this ${what} all the time`)
 
 /** A conflict; or an object of another UID, whose UID cannot be changed. */
 const isStale = (error: unknown): boolean =>
   error instanceof KubeError && (error.status === 409 || (error.status === 422 && /metadata\.uid/.test(error.message)))
 
-/** A refusal of what somebody wished is theirs to correct. */
+/** A refusal of what somebody wished is theirs to correct: a wrong value, or more objects than a quota of the namespace allows. */
 const inWords = (error: unknown): unknown =>
-  error instanceof KubeError && error.status === 422 ? refusedByServer(briefly(error)) : error
+  error instanceof KubeError && (error.status === 422 || isOverQuota(error)) ? refusedByServer(briefly(error)) : error

@@ -234,3 +234,7 @@ test('an app of a group without a quota needs no lock', async () => {
   declare('hub', { groupName: 'green' })
   expect(await lockOf('hub/blue')).toBeUndefined()
 })
+
+test('the kind app watches no template', () => {
+  expect(replica().sources.map(({ watch }) => watch.kind)).not.toContain('PhAppTemplate')
+})

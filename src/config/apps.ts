@@ -89,7 +89,11 @@ export const apps = z.strictObject({
       'let in labs of this `installation` whose users are in the group; the labs need `network.appsOfGroups` too',
     ),
   rest: z
-    .strictObject({})
+    .strictObject({
+      templateNamespace: objectName
+        .optional()
+        .describe('the namespace of the templates by which REST makes apps; without it there are none'),
+    })
     .optional()
     .describe('serve REST at /apps/v1, on `api.port`, for callers whom `identity` knows'),
   policyIntervalSeconds: seconds(60).describe('interval of checks that the admission policy of apps works'),

@@ -8,6 +8,7 @@ import type { ApiEnv } from '../request/env.ts'
 import { auditApps } from './audit.ts'
 import { AppRoutes } from './handlers.ts'
 import { type AppsApiParts, appsRoot, prefixes } from './parts.ts'
+import { addTemplateRoutes } from './template-handlers.ts'
 import { documentWords } from './words.ts'
 
 export function createAppsApi(given: AppsApiParts): OpenAPIHono<ApiEnv> {
@@ -18,5 +19,6 @@ export function createAppsApi(given: AppsApiParts): OpenAPIHono<ApiEnv> {
   app.use(`${appsRoot}/*`, admit.bounded)
   addDocumentRoute(app, parts, limitDocuments({ ...parts, rates: config.api.rates }), documentWords)
   new AppRoutes(app, parts, admit).add()
+  addTemplateRoutes(app, parts, admit)
   return app
 }

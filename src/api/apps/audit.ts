@@ -1,4 +1,4 @@
-/** Writes one line of the audit log for each request to start, stop, change or delete an app, or to end sessions. */
+/** Writes one line of the audit log for each request that changes an app or a template, or ends sessions. */
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
@@ -12,10 +12,13 @@ import { type AppAudience, type AppsApiParts, audiences, prefixes, type Revocati
 
 /** Every route that changes something, by method and path after the prefix. */
 export const appChanges: Readonly<Record<string, AuditAction>> = {
+  'POST /apps': 'app.create',
   'PATCH /apps/:id': 'app.change',
   'DELETE /apps/:id': 'app.delete',
   'POST /apps/:id/start': 'app.start',
   'POST /apps/:id/stop': 'app.stop',
+  'PUT /templates/:id': 'template.put',
+  'DELETE /templates/:id': 'template.delete',
   'DELETE /sessions': 'session.revoke',
 }
 
@@ -46,6 +49,11 @@ class AppDraft extends RequestDraft {
     this.#object = { ...this.#object, user, name: appId }
   }
 
+  /** Records the app that a body names. */
+  names(id: string): void {
+    this.#object = { ...this.#object, name: id }
+  }
+
   line(status: number, error: Error | undefined): AuditEvent {
     const [audience, provider] = [this.#audience, this.#provider]
     const actor = actorOf(this.caller, { kind: actors[audience], scope: scopes[audience], provider })
@@ -72,9 +80,12 @@ export function auditApps({ config }: Pick<CommonParts, 'config'>, auditor: Apps
   })
 }
 
-/** The app in a path that is known to be decodable, as sent. */
+/** The app or the template in a path that is known to be decodable, as sent. */
 function objectIn(c: Context<ApiEnv>, audience: AppAudience, action: AuditAction): AuditObject {
   if (action === 'session.revoke') return { kind: 'session' }
+  const kind = action.startsWith('template.') ? 'template' : 'app'
+  // A new app is named by the body.
+  if (action === 'app.create') return { kind }
   const [, , id = ''] = (c.env?.head?.path ?? '').slice(prefixes[audience].length).split('/')
-  return { kind: 'app', name: decodeURIComponent(id) }
+  return { kind, name: decodeURIComponent(id) }
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { appsApi, appsDocument, version } from '../../../test/kit/api/apps-api.ts'
 import { detailOf, jsonBody } from '../../../test/kit/api/scripted-api.ts'
-import { changed, noApp, notMember, taken } from '../../appcontrol/problems.ts'
+import { changed, idTaken, noApp, noInstanceType, notMember, taken } from '../../appcontrol/problems.ts'
 import type { AppFilter, Apps, Asker } from '../../appcontrol/service.ts'
 import { RetryLater, unavailable } from '../../base/errors.ts'
 import type { AuditEvent } from '../../telemetry/audit.ts'
@@ -12,6 +12,7 @@ import { listExample, podsExample } from './words.ts'
 const found: Partial<Apps> = {
   list: () => listExample as never,
   find: () => version,
+  create: async () => ({ ...version, isNew: true }),
   pods: () => podsExample.pods as never,
   change: async () => version,
   stop: async () => version,
@@ -107,6 +108,70 @@ describe('the pods and the activity of an app', () => {
   })
 })
 
+describe('POST apps', () => {
+  const body = { id: 'mlflow', templateId: 'mlflow', groupName: 'physics' }
+  const post = (sent: unknown, script: Partial<Apps> = found, config = {}) =>
+    appsApi({ apps: script, config })('POST', '/apps', 'ann', jsonBody(sent))
+
+  it('passes the wish on, and tells a new app from one that is there', async () => {
+    const asked: unknown[] = []
+    const create: Apps['create'] = async (wish, { caller, audience }) => {
+      asked.push([wish, caller.username, audience])
+      return { ...version, isNew: asked.length === 1 }
+    }
+    const whole = { ...body, displayName: 'x', instanceType: '', scope: 'public', env: [{ name: 'A', value: 'é' }] }
+    const answers = [await post(whole, { create }), await post(body, { create })]
+    expect(answers.map(({ status, headers }) => [status, headers.get('etag')])).toEqual([
+      [201, '"uid.3"'],
+      [200, '"uid.3"'],
+    ])
+    expect(asked).toEqual([
+      [whole, 'ann', 'user'],
+      [body, 'ann', 'user'],
+    ])
+  })
+
+  it.each([
+    ['no id', { id: undefined }, 'missing'],
+    ['an id in capitals', { id: 'Mlflow' }, 'invalid'],
+    ['an id of 51 characters', { id: 'a'.repeat(51) }, 'invalid'],
+    ['no template', { templateId: undefined }, 'missing'],
+    ['a template with a path in it', { templateId: '../x' }, 'invalid'],
+    ['no group', { groupName: '' }, 'invalid'],
+    ['a group of 254 characters', { groupName: 'g'.repeat(254) }, 'invalid'],
+    ['a group with a line break', { groupName: 'a\nb' }, 'invalid'],
+    ['an invisible character in the group', { groupName: 'a\u200bb' }, 'invalid'],
+    ['a scope that there is not', { scope: 'all' }, 'invalid'],
+    ['a name of the platform', { env: [{ name: 'PRIMEHUB_URL', value: 'x' }] }, 'invalid'],
+    ['a reference', { env: [{ name: 'A', valueFrom: {} }] }, 'unknown_key'],
+    ['a pod', { podTemplate: {} }, 'unknown_key'],
+    ['a namespace', { namespace: 'kube-system' }, 'unknown_key'],
+    ['1025 values', { env: Array.from({ length: 520 }, (_, i) => ({ name: `A${i}`, value: '' })) }, 'too_large'],
+  ])('answers 422 to %s', async (_, more, type) => {
+    const response = await post({ ...body, ...more })
+    expect([response.status, (await detailOf(response)).type]).toEqual([422, type])
+  })
+
+  it.each([
+    [409, 'conflict', idTaken()],
+    [403, 'forbidden', notMember('physics', 'body', 'groupName')],
+    [422, 'invalid', noInstanceType(['small'])],
+    [503, 'unavailable', unavailable('the namespace of the group is not there')],
+  ])('answers %d %s as the service does', async (status, type, error) => {
+    const create = async () => {
+      throw error
+    }
+    const response = await post(body, { create })
+    expect([response.status, (await detailOf(response)).type]).toEqual([status, type])
+  })
+
+  it('counts as a creation', async () => {
+    const call = appsApi({ apps, config: { api: { rates: { createsPerMinute: 1, burst: 1 } } } })
+    const statuses = [1, 2].map(async () => (await call('POST', '/apps', 'ann', jsonBody(body))).status)
+    expect(await Promise.all(statuses)).toEqual([201, 429])
+  })
+})
+
 describe('PATCH apps/{id}', () => {
   const patch = (body: unknown, script = { apps }, headers: Record<string, string> = {}) =>
     appsApi(script)('PATCH', '/apps/mlflow', 'ann', {
@@ -164,7 +229,7 @@ describe('PATCH apps/{id}', () => {
   })
 
   it.each([
-    [412, 'changed', changed()],
+    [412, 'changed', changed('app')],
     [409, 'conflict', taken('app-mlflow-env-8c1f0a9b2d3e4f57')],
     [404, 'unknown_app', noApp()],
     [503, 'unavailable', new RetryLater('the API server does not answer')],
@@ -279,15 +344,25 @@ describe('callers', () => {
       ['GET', '/apps/a/events'],
     ],
     ...[
+      ['GET', '/templates'],
+      ['GET', '/templates/a'],
+      ['POST', '/apps'],
+    ],
+    ...[
       ['DELETE', '/apps/a'],
       ['POST', '/apps/a/start'],
       ['POST', '/apps/a/stop'],
       ['PATCH', '/apps/a'],
     ],
   ] as [string, string][]
-  const admin = [...routes, ['DELETE', '/sessions?user=a'] as [string, string]]
+  const ofAdmins = [
+    ['DELETE', '/sessions?user=a'],
+    ['PUT', '/templates/a'],
+    ['DELETE', '/templates/a'],
+  ] as [string, string][]
+  const admin = [...routes, ...ofAdmins]
   const send = async (path: string, method: string, name?: string, headers: Record<string, string> = {}) => {
-    const body = method === 'PATCH' ? jsonBody({}) : {}
+    const body = ['PATCH', 'POST', 'PUT'].includes(method) ? jsonBody({}) : {}
     const init = { ...body, headers: { ...(body.headers as object), ...headers } }
     return appsApi({ apps })(method, path, name, init)
   }
@@ -316,21 +391,27 @@ describe('the audit log', () => {
   it('has a line for each change, with who, what and whom', async () => {
     const lines: AuditEvent[] = []
     const call = appsApi({ apps, lines })
+    await call('POST', '/apps', 'ann', jsonBody({ id: 'a', templateId: 't', groupName: 'g' }))
     await call('POST', '/apps/a/start', 'ann')
     await call('POST', '/apps/a/stop', 'ann')
     await call('PATCH', '/admin/apps/a', 'root', jsonBody({ env: [{ name: 'A_TOKEN', value: 'marked-secret' }] }))
     await call('DELETE', '/apps/a', 'ann')
     await call('DELETE', '/admin/sessions?user=ada&app=b', 'root')
+    await call('PUT', '/admin/templates/t', 'root', jsonBody({ name: 'T', template: { spec: {} } }))
+    await call('DELETE', '/admin/templates/t', 'root')
     await call('GET', '/apps/a', 'ann')
     const ann = { kind: 'user', name: 'ann', scope: 'exec:notebook' }
     const root = { kind: 'administrator', name: 'root', scope: 'admin:jupyterlab' }
     const object = { kind: 'app', name: 'a' }
     expect(lines).toMatchObject([
+      { action: 'app.create', result: 'accepted', actor: ann, object },
       { action: 'app.start', result: 'accepted', actor: ann, object },
       { action: 'app.stop', result: 'accepted', actor: ann, object },
       { action: 'app.change', result: 'accepted', actor: root, object },
       { action: 'app.delete', result: 'accepted', actor: ann, object },
       { action: 'session.revoke', actor: root, object: { kind: 'session', user: 'ada', name: 'b' } },
+      { action: 'template.put', result: 'refused', actor: root, object: { kind: 'template', name: 't' } },
+      { action: 'template.delete', result: 'refused', actor: root, object: { kind: 'template', name: 't' } },
     ])
     expect(JSON.stringify(lines)).not.toContain('marked-secret')
   })
@@ -370,6 +451,7 @@ test('every generated request is answered as the document says, and none by an i
   const anyPath = fc.constantFrom(
     ...['/apps', '/apps/ID', '/apps/ID/start', '/apps/ID/stop', '/apps/ID/pods', '/apps/ID/activity', '/openapi.json'],
     ...['/admin/apps', '/admin/apps/ID', '/admin/sessions', '/apps/ID/more', ''],
+    ...['/templates', '/templates/ID', '/admin/templates/ID'],
   )
   const anyQuery = fc.oneof(
     fc.constant(''),
@@ -381,7 +463,7 @@ test('every generated request is answered as the document says, and none by an i
   await fc.assert(
     fc.asyncProperty(anyRequest, async ([method, path, id, query, who, body]) => {
       if (id === '' || id === '.' || id === '..') return
-      const init = method === 'PATCH' || method === 'PUT' ? jsonBody(JSON.stringify(body)) : {}
+      const init = ['PATCH', 'PUT', 'POST'].includes(method) ? jsonBody(JSON.stringify(body)) : {}
       const response = await call(method, `${path.replace('ID', id)}${query}`, who, init)
       statuses.add(response.status)
       expect(response.status).not.toBe(500)

@@ -58,7 +58,6 @@ export class AppRoutes {
     app.openapi({ ...routes.pods, middleware: admitted }, c =>
       c.json({ pods: [...apps.pods(c.req.valid('param').id, asks(c))] } as never, 200),
     )
-    this.#refuseOthers(routes.list.path, ['GET', 'HEAD'])
     this.#refuseOthers(routes.pods.path, ['GET', 'HEAD'])
     if (!activity) return
     app.openapi({ ...routes.activity, middleware: admitted }, async c => {
@@ -88,12 +87,18 @@ export class AppRoutes {
 
   #addChanges(audience: AppAudience): void {
     const { apps, config } = this.#parts
-    const { asChange, body } = this.#admit
+    const { asChange, asCreate, body } = this.#admit
     const app = this.#app
     const admitted = this.#admitted(audience)
     const asks = askerOf(audience)
     const routes = changeRoutes(audience, config)
 
+    app.openapi({ ...routes.create, middleware: [...admitted, asCreate, body] as const }, async c => {
+      const wish = c.req.valid('json')
+      appDraft(c)?.names(wish.id)
+      const made = await apps.create(wish, asks(c))
+      return versioned(c, made, made.isNew ? 201 : 200)
+    })
     app.openapi({ ...routes.change, middleware: [...admitted, body] as const }, async c => {
       const { id } = c.req.valid('param')
       return versioned(c, await apps.change(id, asks(c), c.req.valid('json'), c.req.valid('header')['if-match']), 202)
@@ -109,6 +114,7 @@ export class AppRoutes {
       })
       this.#refuseOthers(route.path, ['POST'])
     }
+    this.#refuseOthers(routes.create.path, ['GET', 'HEAD', 'POST'])
     this.#refuseOthers(routes.change.path, ['GET', 'HEAD', 'PATCH', 'DELETE'])
   }
 
@@ -135,7 +141,7 @@ const askerOf =
   (audience: AppAudience) =>
   (c: Context<ApiEnv>): Asker => ({ caller: c.get('caller'), audience })
 
-const versioned = <Status extends 200 | 202>(c: Context<ApiEnv>, { detail, etag }: AppVersion, status: Status) =>
+const versioned = <Status extends 200 | 201 | 202>(c: Context<ApiEnv>, { detail, etag }: AppVersion, status: Status) =>
   c.json(detail as never, status, { ETag: etag })
 
 const nobodyNamed = () => new ApiError(422, { msg: 'user, app or both are required', type: 'missing', loc: ['query'] })

@@ -1,5 +1,6 @@
 /** What the API of apps is made of. */
 import type { Apps } from '../../appcontrol/service.ts'
+import type { Templates } from '../../appcontrol/templates.ts'
 import type { ActivityService } from '../../idle/rest/service.ts'
 import type { AuditEvent } from '../../telemetry/audit.ts'
 import type { CommonParts } from '../request/env.ts'
@@ -23,6 +24,7 @@ export interface Revocation {
 
 export interface AppsApiParts extends CommonParts {
   readonly apps: Apps
+  readonly templates: Templates
   /** @throws {RetryLater} when Redis does not answer */
   readonly revoke: (revocation: Revocation) => Promise<void>
   /** Only where idle apps are looked at. */

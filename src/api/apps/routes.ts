@@ -9,17 +9,30 @@ import { followHeaders, plainHeaders } from '../document/schemas.ts'
 import { requires } from '../document/security.ts'
 import type { CommonParts } from '../request/env.ts'
 import { type AppAudience, prefixes } from './parts.ts'
-import { appDetail, appList, appPath, changeBody, changeHeaders, listQuery, podList, sessionsQuery } from './schemas.ts'
+import {
+  appDetail,
+  appList,
+  appPath,
+  changeBody,
+  changeHeaders,
+  createBody,
+  listQuery,
+  podList,
+  sessionsQuery,
+} from './schemas.ts'
 import * as words from './words.ts'
 
 type ApiConfig = CommonParts['config']
 
-const scopes = { user: 'exec:notebook', admin: 'admin:jupyterlab' } as const satisfies Record<AppAudience, string>
-const suffixes: Readonly<Record<AppAudience, string>> = { user: '', admin: 'AsAdmin' }
+export const scopes = { user: 'exec:notebook', admin: 'admin:jupyterlab' } as const satisfies Record<
+  AppAudience,
+  string
+>
+export const suffixes: Readonly<Record<AppAudience, string>> = { user: '', admin: 'AsAdmin' }
 
-const filterProblems = ['badQuery', 'badFilter', 'unknownFilter'] as const satisfies ProblemName[]
-const bodyProblems = [
-  ...(['badJson', 'cutBody', 'largeBody', 'notJson', 'badAppChange', 'unknownField', 'repeatedField'] as const),
+export const filterProblems = ['badQuery', 'badFilter', 'unknownFilter'] as const satisfies ProblemName[]
+export const bodyProblems = [
+  ...(['badJson', 'cutBody', 'largeBody', 'notJson', 'unknownField', 'repeatedField'] as const),
   ...(['deepBody', 'muchBody', 'tooManyBodies', 'crowdedBodies', 'missingField'] as const),
 ] as const satisfies ProblemName[]
 
@@ -123,7 +136,22 @@ export function changeRoutes(audience: AppAudience, config: ApiConfig) {
     responses: { 202: versioned('the wish is stored'), ...refusals(changing) },
   })
   const body = { required: true, content: { 'application/json': { schema: changeBody(config.api.limits) } } }
+  const creation = { required: true, content: { 'application/json': { schema: createBody(config.api.limits) } } }
   return {
+    create: createRoute({
+      ...common,
+      method: 'post',
+      path,
+      operationId: named('createApp'),
+      summary: 'Make an app of a template',
+      description: words.createWords,
+      request: { headers: plainHeaders, body: creation },
+      responses: {
+        200: versioned('it was made by the same wish before'),
+        201: versioned('it is made'),
+        ...refusals([...forApps[audience], 'ofPage', ...bodyProblems, 'badNewApp', 'idTaken']),
+      },
+    }),
     change: createRoute({
       ...common,
       method: 'patch',
@@ -134,7 +162,7 @@ export function changeRoutes(audience: AppAudience, config: ApiConfig) {
       request: { params, headers, body },
       responses: {
         202: versioned('the wish is stored'),
-        ...refusals([...changing, ...bodyProblems, 'secretTaken']),
+        ...refusals([...changing, ...bodyProblems, 'badAppChange', 'secretTaken']),
       },
     }),
     delete: createRoute({

@@ -4,8 +4,15 @@ import { appPhases, appScopes } from '../../base/app-route.ts'
 import type { Limits } from '../../config/limits.ts'
 import { component } from '../document/components.ts'
 import { named, requestHeaders } from '../document/schemas.ts'
+import { ofTemplate } from './template-schemas.ts'
 
 const idForm = z.string().regex(/^[a-z]([-a-z0-9]{0,48}[a-z0-9])?$/, { error: 'is not the id of an app' })
+
+const templateId = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, { error: 'is not the id of a template' })
+
+export const templatePath = z.object({
+  id: templateId.openapi({ description: 'the id of the template', example: 'mlflow' }),
+})
 
 export const appPath = z.object({ id: idForm.openapi({ description: 'the id of the app', example: 'mlflow' }) })
 
@@ -30,9 +37,7 @@ const showable = { error: 'contains a control character' }
 
 const groupName = z.string().min(1).max(253)
 
-export const listQuery = z.strictObject({
-  group: groupName.optional().openapi({ description: 'only apps of this group', example: 'physics' }),
-  phase: z.enum(appPhases).optional().openapi({ description: 'only apps in this phase', example: 'Ready' }),
+const pageQuery = {
   limit: z
     .string()
     .regex(/^[1-9][0-9]{0,2}$/, { error: notANumber })
@@ -42,8 +47,14 @@ export const listQuery = z.strictObject({
     .openapi({
       type: 'integer',
       ...{ minimum: 1, maximum: mostApps, default: usualApps },
-      ...{ description: 'apps of a page, at most', example: usualApps },
+      ...{ description: 'entries of a page, at most', example: usualApps },
     }),
+}
+
+export const listQuery = z.strictObject({
+  group: groupName.optional().openapi({ description: 'only apps of this group', example: 'physics' }),
+  phase: z.enum(appPhases).optional().openapi({ description: 'only apps in this phase', example: 'Ready' }),
+  ...pageQuery,
   cursor: idForm.optional().openapi({ description: '`cursor` of the page before', example: 'mlflow' }),
 })
 
@@ -53,6 +64,11 @@ export const sessionsQuery = z.strictObject({
     example: 'ada',
   }),
   app: idForm.optional().openapi({ description: 'the app whose sessions end', example: 'mlflow' }),
+})
+
+export const templatesQuery = z.strictObject({
+  ...pageQuery,
+  cursor: templateId.optional().openapi({ description: '`cursor` of the page before', example: 'mlflow' }),
 })
 
 const text = (most: number) =>
@@ -105,16 +121,35 @@ function envList({ maxEnvEntries, maxEnvNameLength, maxEnvValueLength, maxEnvByt
     })
 }
 
+const chosen = {
+  displayName: text(253).describe('its name for people').exactOptional(),
+  scope: z
+    .enum(appScopes)
+    .describe('who reaches its web interface: its group, everybody who is logged in, everybody')
+    .exactOptional(),
+  instanceType: text(63).describe('what it may use; empty: the default of the site').exactOptional(),
+}
+
+export const createBody = (limits: Limits) =>
+  named(
+    'NewApp',
+    z.strictObject({
+      id: idForm.describe('its id, which stands in its address; the cluster has it once'),
+      templateId: templateId.describe('the id of its template'),
+      groupName: text(253).min(1).describe('the group whose app it is; it can never be changed'),
+      ...chosen,
+      env: envList(limits)
+        .describe('its variables, after those of the template; absent: those of the template with their defaults')
+        .exactOptional(),
+    }),
+    'input',
+  )
+
 export const changeBody = (limits: Limits) =>
   named(
     'AppChange',
     z.strictObject({
-      displayName: text(253).describe('its name for people').exactOptional(),
-      scope: z
-        .enum(appScopes)
-        .describe('who reaches its web interface: its group, everybody who is logged in, everybody')
-        .exactOptional(),
-      instanceType: text(63).describe('what it may use; empty: the default of the site').exactOptional(),
+      ...chosen,
       env: envList(limits)
         .describe('its variables: they replace those that people gave it; those of its template stay before them')
         .exactOptional(),
@@ -173,6 +208,9 @@ export const appDetail = named(
     image: z.string().describe('the image of its container'),
     env: z.array(shownVariable).describe('the variables that people gave it'),
     templateEnv: z.array(shownVariable).describe('those of its template, which come first'),
+    template: ofTemplate.describe('the template that it was made of, as it was then; absent: none').exactOptional(),
+    httpPort: z.number().int().describe('the port of its Service that has the web interface').exactOptional(),
+    rewrite: z.boolean().describe('whether it sees paths without the prefix of its address'),
     serviceName: z.string().describe('its Service').exactOptional(),
     endpoints: z.array(z.string()).describe('name and port of the Service, for programs in the cluster'),
     createdAt: z.string().describe('when it was made'),

@@ -19,6 +19,7 @@ ${commonWords}
 - An event stream is read with a library for server-sent events, not with a generated client: see \`followApp\`.`,
   tags: [
     { name: 'apps', description: 'Programs of groups behind the platform’s address' },
+    { name: 'templates', description: 'What apps are made of' },
     { name: 'sessions', description: 'The sessions of people in apps' },
   ],
 }
@@ -27,6 +28,14 @@ export const listWords = `Apps by id, in pages. A user sees those of the groups 
 parameter of the next page.`
 
 export const detailWords = `All of an app but the values of secret variables, which are shown as \`***\`. Its \`ETag\` is the version of what is wished.`
+
+export const createWords = `Makes an app of a template, for a group of the caller's. It begins to start at once; \`phase\` and the events say how far it is.
+
+The id is the key of a repeat: the same wish again is answered 200 with the app that is there, and changes nothing. Values of secret
+variables are not compared, since nobody can read them; send a change for these. Any other wish under an id that is taken is 409.
+
+The variables are those of the template's container, then those of \`env\`. Without \`env\` they have the defaults of the template. A
+variable of \`env\` without a value has its default; one that is not optional must have a value.`
 
 export const changeWords = `Changes what is wished of an app; a key that is absent stays as it is. Id, group and template cannot be changed.
 
@@ -75,6 +84,7 @@ export const detailExample: z.output<typeof appDetail> = {
   image: 'registry.example.org/mlflow:2.14',
   env: [{ name: 'S3_SECRET_KEY', value: '***' }],
   templateEnv: [{ name: 'BACKEND_STORE_URI', value: 'sqlite:///$(PRIMEHUB_APP_ROOT)/mlflow.db' }],
+  ...{ httpPort: 5000, rewrite: false },
   ...{ serviceName: 'app-mlflow', endpoints: ['app-mlflow.physics:5000'] },
   ...{ createdAt: '2026-01-01T00:00:00.000Z', generation: 3, observedGeneration: 3 },
   conditions: [{ type: 'Available', status: 'True', reason: 'Available', message: '' }],

@@ -9,7 +9,7 @@ import { bearerToken, type IdentityProvider, unauthorized } from '../../identity
 import { within } from '../../telemetry/tracing.ts'
 import { clientCertificateOf } from '../../tls/server.ts'
 import type { ApiEnv, CommonParts } from '../request/env.ts'
-import { readJson } from './body.ts'
+import { jsonReaders } from './body.ts'
 import { PerUserLimit } from './held.ts'
 import { boundRequests, onceSent } from './in-flight.ts'
 import { Rates, type UserRate } from './rates.ts'
@@ -34,6 +34,9 @@ type AdmissionParts = Pick<CommonParts, 'config' | 'identity' | 'clock' | 'metri
 /** Whether a token is that of the present lab of a user. @throws {RetryLater} when Redis does not answer */
 export type VerifyLab = (username: string, token: string) => Promise<boolean>
 
+/** The deepest field of a template is a reference in a variable of its container: 11 in REST, 12 in the variables of GraphQL. */
+const templateDepth = 16
+
 /** The middleware of all routes: limits count a user's requests, streams and bodies of all of them together. */
 export type Admission = ReturnType<typeof admission>
 
@@ -42,6 +45,7 @@ export function admission({ config, identity, clock, metrics }: AdmissionParts) 
   const { maxRequestsPerUser, maxTurnsPerUser, maxUsernameBytes } = limits
   const rates = new Rates({ rates: config.api.rates, clock, metrics })
   const requests = new PerUserLimit(maxRequestsPerUser, 'requests')
+  const bodyOf = jsonReaders(limits, metrics)
   const parts = { identity, rates, requests, turns: new SlotsByKey(maxTurnsPerUser), maxUsernameBytes }
   return {
     asUser: admit('user', parts),
@@ -53,9 +57,16 @@ export function admission({ config, identity, clock, metrics }: AdmissionParts) 
       rates.take('change', c.get('caller'))
       return next()
     }),
+    /** The same for one that makes something. */
+    asCreate: createMiddleware<ApiEnv>(function asCreate(c, next) {
+      rates.take('create', c.get('caller'))
+      return next()
+    }),
     /** Comes before all others. */
     bounded: boundRequests(limits.maxRequests),
-    body: readJson(limits, metrics),
+    body: bodyOf(limits.maxJsonDepth),
+    /** For bodies with the template of a pod in them. */
+    deepBody: bodyOf(Math.max(limits.maxJsonDepth, templateDepth)),
     rates,
   }
 }

@@ -22,28 +22,34 @@ const otherCharset = /;[\t ]*charset[\t ]*=[\t ]*(?!"?utf-8"?[\t ]*(;|$))/i
  * Reads a JSON body for the validators after it: 413, 415, 400 and 422 as `checkedJson`, 429 if the user is sending
  * another one, 503 if the bodies of all requests would take too much memory.
  */
-export function readJson(
+export function readJson(limits: BodyLimits, metrics: Pick<Metrics, 'requestsRefused'>): MiddlewareHandler<ApiEnv> {
+  return jsonReaders(limits, metrics)(limits.maxJsonDepth)
+}
+
+/** The same for routes of several depths, which share all other limits. */
+export function jsonReaders(
   limits: BodyLimits,
   { requestsRefused }: Pick<Metrics, 'requestsRefused'>,
-): MiddlewareHandler<ApiEnv> {
+): (maxJsonDepth: number) => MiddlewareHandler<ApiEnv> {
   const inFlight = new TotalLimit(limits.maxBodyBytesInFlight, 'bytes of bodies')
   const perUser = new PerUserLimit(limits.maxBodiesPerUser, 'bodies', () => requestsRefused.inc({ kind: 'body' }))
-  return createMiddleware<ApiEnv>(async function readJson(c, next) {
-    requireJson(c)
-    const declared = declaredBytes(c)
-    if (declared !== undefined && declared > limits.maxBodyBytes) tooLarge()
-    const leave = inFlight.enter(declared ?? limits.maxBodyBytes)
-    try {
-      const text = await alone(perUser, c.get('caller').username, async () =>
-        checkedJson(await bytesOf(c, declared, limits.maxBodyBytes), limits),
-      )
-      // The framework caches what it has read here. It awaits the value, which its types do not show.
-      c.req.bodyCache.text = Promise.resolve(text) as never
-      await next()
-    } finally {
-      leave()
-    }
-  })
+  return maxJsonDepth =>
+    createMiddleware<ApiEnv>(async function readJson(c, next) {
+      requireJson(c)
+      const declared = declaredBytes(c)
+      if (declared !== undefined && declared > limits.maxBodyBytes) tooLarge()
+      const leave = inFlight.enter(declared ?? limits.maxBodyBytes)
+      try {
+        const text = await alone(perUser, c.get('caller').username, async () =>
+          checkedJson(await bytesOf(c, declared, limits.maxBodyBytes), { ...limits, maxJsonDepth }),
+        )
+        // The framework caches what it has read here. It awaits the value, which its types do not show.
+        c.req.bodyCache.text = Promise.resolve(text) as never
+        await next()
+      } finally {
+        leave()
+      }
+    })
 }
 
 /** Reads while no other body of this user is being read. */

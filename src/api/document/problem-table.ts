@@ -202,6 +202,48 @@ export const problemTable = {
       loc: ['header', 'if-match'],
     },
   },
+  idTaken: {
+    status: 409,
+    when: 'another app has the id, or the app of this id was made by another wish',
+    example: { msg: 'another app has this id', type: 'conflict', loc: body('id') },
+  },
+  badNewApp: {
+    status: 422,
+    when: 'a value cannot be; for example a template, a group or an instance type that does not exist, or an empty value of a variable that the template requires',
+    example: {
+      msg: 'the template requires a value of BACKEND_STORE_URI',
+      type: 'invalid',
+      loc: ['body', 'env', 0, 'value'],
+    },
+  },
+  noTemplate: {
+    status: 404,
+    when: 'there is no template of this id, or the site has none',
+    example: { msg: 'there is no template of this id', type: 'unknown_template', loc: ['path', 'id'] },
+  },
+  templateChanged: {
+    status: 412,
+    when: 'the template has another version than `If-Match` names',
+    example: {
+      msg: 'the template has another version than If-Match names',
+      type: 'changed',
+      loc: ['header', 'if-match'],
+    },
+  },
+  badTemplate: {
+    status: 422,
+    when: 'a value cannot be, or the API server refuses the template',
+    example: {
+      msg: 'the API server refuses it: spec.icon: Invalid value: "string": icon must be an address with http or https, or data:image',
+      type: 'invalid',
+      loc: body(),
+    },
+  },
+  badTemplateId: {
+    status: 422,
+    when: 'the id in the path cannot be that of a template',
+    example: { msg: 'is not the id of a template', type: 'invalid', loc: ['path', 'id'] },
+  },
   badAppId: {
     status: 422,
     when: 'the id in the path cannot be that of an app',

@@ -1,6 +1,7 @@
 /** For tests: apps on an API server in memory, and what REST does for them. */
 
 import { groupNameOf } from '../../apps/spec.ts'
+import { templateParent, templateWatch } from '../../apps/template.ts'
 import { appParent } from '../../apps/words.ts'
 import { systemClock } from '../../base/clock.ts'
 import type { Identity, KubeObject } from '../../base/domain.ts'
@@ -10,9 +11,11 @@ import type { PodEventFacts, PodFacts } from '../../kube/pods/facts.ts'
 import { canonical } from '../../reconcile/merge.ts'
 import { FakeApi } from '../../reconcile/testing/api.ts'
 import type { Fact } from '../../reconcile/types.ts'
+import { AppCreator } from '../creator.ts'
 import { AppSecrets } from '../secrets.ts'
 import { AppService, type AppServiceOptions, type Asker } from '../service.ts'
 import type { AppSights } from '../sights.ts'
+import { TemplateService } from '../templates.ts'
 import { AppWriter } from '../writer.ts'
 
 const paths = [
@@ -22,6 +25,8 @@ const paths = [
   ['metadata', 'creationTimestamp'],
   ['metadata', 'annotations'],
 ]
+/** Of groups. */
+const namespaces: Readonly<Record<string, string>> = { physics: 'physics', others: 'others', chem: 'chem' }
 const patterns = ['*TOKEN*', '*_KEY']
 
 export interface Declared {
@@ -42,6 +47,7 @@ export class Site {
   readonly #listeners = new Set<(app: Fact) => void>()
   readonly sights: AppSights
   readonly service: AppService
+  readonly templates: TemplateService
   /** Bodies of patches of PhApplications, as sent. */
   readonly patches: object[] = []
 
@@ -59,13 +65,20 @@ export class Site {
       },
     }
     const kube = this.#client()
-    this.service = new AppService({
-      sights: this.sights,
+    const ofTemplates = this.api.sight(templateParent.apiVersion, templateParent.kind, templateWatch.paths, systemClock)
+    const common = {
       writer: new AppWriter({ apps, kube, onWritten: app => void this.written.push(app.ref.name) }),
       secrets: new AppSecrets(kube),
-      isMember: ({ groups }, group) => groups.some(({ name }) => name === group),
-      instanceTypes: { small: {}, large: {} },
-      secretPatterns: patterns,
+      isMember: ({ groups }: Asker['caller'], group: string) => groups.some(({ name }) => name === group),
+      ...{ sights: this.sights, instanceTypes: { small: {}, large: {} }, secretPatterns: patterns },
+    }
+    this.templates = new TemplateService({
+      ...{ namespace: 'hub', watch: ofTemplates, secretPatterns: patterns, isSynced: () => true },
+      writer: new AppWriter({ what: 'template', apps: ofTemplates, kube, onWritten: () => {} }),
+    })
+    this.service = new AppService({
+      ...common,
+      creator: new AppCreator({ ...common, templates: this.templates, namespaceOf: group => namespaces[group] }),
       isSynced: () => true,
       openEvents: async () => null,
       ...options,
@@ -90,6 +103,12 @@ export class Site {
       spec: { groupName: 'physics', podTemplate: { spec: { containers: [{ name: 'main', image: 'i:1' }] } }, ...spec },
       ...(status && { status }),
     })
+  }
+
+  /** Writes a PhAppTemplate as somebody else. */
+  template(id: string, spec: object, namespace = 'hub'): KubeObject {
+    const metadata = { name: id, namespace, generation: 1, creationTimestamp: '2026-01-01T00:00:00Z' }
+    return this.api.put({ ...templateParent, metadata, spec })
   }
 
   object(id: string, namespace = 'physics'): KubeObject | undefined {

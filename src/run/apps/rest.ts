@@ -1,9 +1,11 @@
 /** Joins REST of apps: identity of callers, what they may do with apps, routes, events. Loaded only if the configuration wants it. */
 import { createAppsApi } from '../../api/apps/app.ts'
+import { AppCreator } from '../../appcontrol/creator.ts'
 import { AppSecrets } from '../../appcontrol/secrets.ts'
 import { AppService } from '../../appcontrol/service.ts'
 import type { AppSights } from '../../appcontrol/sights.ts'
 import { AppWriter } from '../../appcontrol/writer.ts'
+import { namespaceOf } from '../../apps/groups.ts'
 import { groupNameOf } from '../../apps/spec.ts'
 import { groupsAround } from '../../apps/world.ts'
 import type { ActivityService } from '../../idle/rest/service.ts'
@@ -15,6 +17,7 @@ import { membership } from './membership.ts'
 import { joinPodEvents } from './pod-events.ts'
 import type { AppReplica } from './replica.ts'
 import { joinStreams } from './streams.ts'
+import { joinTemplates } from './templates.ts'
 
 export interface Rest extends Pick<OwnRest, 'listen' | 'trouble'> {
   /** Runs beside the replica, and closes before its connections do. */
@@ -43,21 +46,34 @@ export function joinRest(replica: AppReplica, isSynced: () => boolean, activity?
   const streams = joinStreams(replica, sights)
   const onWritten = ({ ref }: { readonly ref: { readonly namespace?: string; readonly name: string } }) =>
     poke(keyOf(ref.namespace, ref.name))
-  const apps = new AppService({
-    ...{ sights, isSynced, openEvents: streams.open, isMember },
+  const templates = joinTemplates(replica)
+  const common = {
+    ...{ sights, isMember, instanceTypes: config.apps.instanceTypes, secretPatterns: config.lab.secretPatterns },
     writer: new AppWriter({ apps: sights.apps, kube, onWritten }),
     secrets: new AppSecrets(kube),
-    instanceTypes: config.apps.instanceTypes,
-    secretPatterns: config.lab.secretPatterns,
+  }
+  const apps = new AppService({
+    ...{ ...common, isSynced, openEvents: streams.open },
+    creator: new AppCreator({
+      ...{ ...common, templates: templates.service },
+      namespaceOf: group => namespaceOf(group, world.settings, world.isTenant),
+    }),
   })
   const revocations = new RevocationStore(access.connection, access.keys)
   const { listen, trouble, stop, close } = joinOwnRest(basics, parts =>
-    createAppsApi({ ...parts, apps, activity, revoke: revocation => revocations.revoke(revocation) }),
+    createAppsApi({
+      ...parts,
+      apps,
+      templates: templates.service,
+      activity,
+      revoke: revocation => revocations.revoke(revocation),
+    }),
   )
   return {
     part: {
       start: () => {
         podEvents.start()
+        templates.start()
         streams.start()
       },
       stop: async () => {
@@ -67,6 +83,7 @@ export function joinRest(replica: AppReplica, isSynced: () => boolean, activity?
       close: async () => {
         close()
         await podEvents.stop()
+        await templates.stop()
       },
     },
     ...{ listen, trouble },

@@ -17,12 +17,12 @@ const idleTimes: Partial<ReflectorTimes> = { watchTimeoutMs: 6_000 }
 export function joinSight(
   { clock, log }: Pick<Basics, 'clock' | 'log'>,
   client: KubeClient,
-  { apiVersion, kind, selector, paths }: WatchedKind,
+  { apiVersion, kind, selector, namespace, paths }: WatchedKind,
   project: (object: KubeObject) => Fact = object => factOf(object, paths),
   times: Partial<ReflectorTimes> = {},
 ) {
   const reflector = new Reflector<Fact>({
-    ...{ client, apiVersion, kind, labelSelector: selector, project, times, clock, log },
+    ...{ client, apiVersion, kind, namespace, labelSelector: selector, project, times, clock, log },
   })
   return { reflector, sight: new Sight({ reflector, apiVersion, kind, project, clock }) }
 }

@@ -208,7 +208,15 @@ describe('bad input', () => {
     ['a page', 'POST', '/v1/apps/quiet/stop', { headers: { 'sec-fetch-site': 'same-origin' } }, 403, 'forbidden'],
     ['an id of no event', 'GET', '/v1/apps/quiet/events', { headers: { 'Last-Event-ID': 'x' } }, 400, 'malformed'],
     ['nobody’s sessions', 'DELETE', '/admin/v1/sessions', {}, 403, 'scope_missing'],
-    ['creation', 'POST', '/v1/apps', json({ id: 'new' }), 405, 'method_not_allowed'],
+    ['a wish without a template', 'POST', '/v1/apps', json({ id: 'new', groupName: 'x' }), 422, 'missing'],
+    [
+      'a group of others',
+      'POST',
+      '/v1/apps',
+      json({ id: 'new', templateId: 'none', groupName: '..' }),
+      403,
+      'forbidden',
+    ],
   ]
 
   test('is answered as docs/apps-rest.md says, and leaves nothing behind', async () => {

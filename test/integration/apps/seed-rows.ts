@@ -7,6 +7,9 @@ const access = (name: string) => `src/gateway/access/${name}.test.ts`
 const life = 'test/integration/apps/life.test.ts'
 const definition = 'test/integration/apps/definition.test.ts'
 const service = 'src/appcontrol/service.test.ts'
+const creator = 'src/appcontrol/creator.test.ts'
+const templates = 'test/integration/apps/templates.test.ts'
+const templateDefinition = 'test/integration/apps/template-definition.test.ts'
 const gateway = (name: string) => `test/integration/gateway/${name}.test.ts`
 const wholeSeed = [
   unit('render'),
@@ -50,7 +53,26 @@ export const appRows: readonly SeedRow[] = [
   {
     id: 'A-05',
     what: 'An app is of a group, which can have several of a kind',
-    tests: [[unit('spec'), 'gives nothing to the app of another group, or where there is none']],
+    tests: [
+      [unit('spec'), 'gives nothing to the app of another group, or where there is none'],
+      [creator, 'is refused for a group of which the caller is no member, before anything is told of it'],
+    ],
+  },
+  {
+    id: 'A-06',
+    what: 'A template has the pod, the ports, the port of the web interface, and variables that people fill in',
+    tests: [
+      [unit('template'), 'templateOf reads the template of the seed'],
+      [templateDefinition, 'what a template can make is what an app can be, word for word'],
+    ],
+  },
+  {
+    id: 'A-07',
+    what: 'Creation: template, variables, instance type, scope; an empty variable that is not optional is refused',
+    tests: [
+      [templates, 'the template of the seed becomes the application of the seed, which runs'],
+      [creator, 'refuses an empty value of a variable that is not optional, and takes one of a variable that is'],
+    ],
   },
   {
     id: 'A-08',
@@ -102,8 +124,9 @@ export const appRows: readonly SeedRow[] = [
         'src/appcontrol/env.test.ts',
         'follows in the annotation with the wish by which the app was made, without secrets',
       ],
+      [creator, 'keeps the template and what was filled in as annotations'],
     ],
-    departs: 'they are kept as they stand; creation by a template comes later',
+    departs: 'secret values are masked there, and are in a Secret of the app',
   },
   {
     id: 'A-14',
@@ -113,8 +136,26 @@ export const appRows: readonly SeedRow[] = [
   },
   {
     id: 'A-15',
-    what: 'An app needs no template',
-    tests: [[unit('spec'), 'reads the application of the seed']],
+    what: 'An app needs no template, and its controller reads none',
+    tests: [
+      [unit('spec'), 'reads the application of the seed'],
+      [unit('kind'), 'the kind app watches no template'],
+      [templates, 'the end of a template changes no app'],
+    ],
+  },
+  {
+    id: 'A-16',
+    what: 'The resource PhAppTemplate, with the fields of the example',
+    tests: [[templateDefinition, 'the API server keeps the template of the seed as it is printed']],
+    departs: '`icon` must be an address or data:image, `docLink` an address',
+  },
+  {
+    id: 'A-17',
+    what: 'Creation reads the template, appends the variables, sets the scope, and writes both annotations',
+    tests: [
+      [creator, 'makes the application of the seed of the template of the seed'],
+      [creator, 'keeps the template and what was filled in as annotations'],
+    ],
   },
   {
     id: 'A-18',

@@ -4,8 +4,9 @@ import { createAppsApi } from '../../../src/api/apps/app.ts'
 import { type AppsApiParts, prefixes } from '../../../src/api/apps/parts.ts'
 import { detailExample, documentWords } from '../../../src/api/apps/words.ts'
 import { apiDocument } from '../../../src/api/document/document.ts'
-import { noApp } from '../../../src/appcontrol/problems.ts'
+import { noApp, noTemplate } from '../../../src/appcontrol/problems.ts'
 import type { Apps } from '../../../src/appcontrol/service.ts'
+import type { Templates } from '../../../src/appcontrol/templates.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { createStaticIdentity } from '../../../src/identity/static.ts'
 import type { AuditEvent } from '../../../src/telemetry/audit.ts'
@@ -25,11 +26,25 @@ const nothing = () => {
 const empty: Apps = {
   list: () => ({ apps: [] }),
   find: nothing,
+  create: async () => nothing(),
   pods: nothing,
   change: async () => nothing(),
   stop: async () => nothing(),
   delete: async () => nothing(),
   events: async () => nothing(),
+}
+
+const noTemplates: Templates = {
+  list: () => ({ templates: [] }),
+  find: () => {
+    throw noTemplate()
+  },
+  put: async () => {
+    throw noTemplate()
+  },
+  delete: async () => {
+    throw noTemplate()
+  },
 }
 
 /** `ann` is a user, `root` an administrator, `guest` has no scope; tokens are `ann-token` and so on. */
@@ -41,13 +56,14 @@ const callers = [
 
 export interface AppsScript {
   readonly apps?: Partial<Apps>
+  readonly templates?: Partial<Templates>
   readonly revoke?: AppsApiParts['revoke']
   readonly activity?: AppsApiParts['activity']
   readonly config?: object
   readonly lines?: AuditEvent[]
 }
 
-export function appsParts({ apps, config = {}, lines = [], ...script }: AppsScript = {}) {
+export function appsParts({ apps, templates, config = {}, lines = [], ...script }: AppsScript = {}) {
   const log = silentLogger()
   return {
     config: configSchema.parse(config),
@@ -60,6 +76,7 @@ export function appsParts({ apps, config = {}, lines = [], ...script }: AppsScri
     clock: new ManualClock(),
     log,
     apps: { ...empty, ...apps },
+    templates: { ...noTemplates, ...templates },
     revoke: async () => {},
     auditor: { request: event => void lines.push(event) },
     ...script,

@@ -95,7 +95,7 @@ export class AppFleet {
       ...(people && { identity: fleet.#identity(people) }),
       ...more,
       apps: {
-        ...(people && { rest: {} }),
+        ...(people && { rest: { templateNamespace: fleet.name } }),
         groups: Object.fromEntries(groups.map(each => [fleet.of(each), { namespace: home(each), ...group?.[each] }])),
         ...{ instanceTypes: { small: kwokType }, publicUrl: 'https://platform.example.org' },
         ...{ policyIntervalSeconds: 1, ...apps },

@@ -1,0 +1,154 @@
+/** What REST does for templates: it shows them as the watch does, and administrators write them. */
+import { createdMsOf } from '../apps/spec.ts'
+import { type AppTemplate, templateOf, templateParent } from '../apps/template.ts'
+import type { Identity } from '../base/domain.ts'
+import { ApiError, unavailable } from '../base/errors.ts'
+import { asObject, type JsonObject } from '../base/json.ts'
+import { keyOf } from '../kube/cache.ts'
+import type { Fact, OverlaidWatch } from '../reconcile/types.ts'
+import { changed, noTemplate } from './problems.ts'
+import { etagOf } from './sights.ts'
+import { maskedTemplate, replacing, type TemplateWish, unmasked } from './template-masks.ts'
+import type { AppWriter } from './writer.ts'
+
+export type { TemplateWish } from './template-masks.ts'
+
+/** Secret values are masked. */
+export interface TemplateSummary extends Omit<AppTemplate, 'spec'> {
+  readonly createdAt: string
+}
+
+export interface TemplateDetail extends TemplateSummary {
+  readonly template: { readonly spec: JsonObject }
+}
+
+export interface TemplateVersion {
+  readonly detail: TemplateDetail
+  readonly etag: string
+}
+
+export interface TemplatePage {
+  readonly templates: readonly TemplateSummary[]
+  /** Of the next page; absent: there is none. */
+  readonly cursor?: string
+}
+
+export interface TemplateFilter {
+  readonly limit: number
+  /** The id after which the page begins. */
+  readonly cursor?: string | undefined
+}
+
+/** What the routes use. Every method throws {ApiError}: 404 without a template, 503 for now. */
+export interface Templates {
+  list(filter: TemplateFilter): TemplatePage
+  find(id: string): TemplateVersion
+  /** @throws {ApiError} 412 when `ifMatch` names another version, 422 */
+  put(
+    id: string,
+    wish: TemplateWish,
+    by: Caller,
+    ifMatch?: string,
+  ): Promise<TemplateVersion & { readonly isNew: boolean }>
+  delete(id: string, by: Caller, ifMatch?: string): Promise<void>
+}
+
+type Caller = Pick<Identity, 'username'>
+
+export interface TemplateServiceOptions {
+  /** `apps.rest.templateNamespace`; without it there are no templates. */
+  readonly namespace: string | undefined
+  readonly watch: Pick<OverlaidWatch, 'get' | 'values'>
+  readonly writer: Pick<AppWriter, 'create' | 'patch' | 'delete'>
+  /** `lab.secretPatterns` */
+  readonly secretPatterns: readonly string[]
+  readonly isSynced: () => boolean
+}
+
+export class TemplateService implements Templates {
+  readonly #options: TemplateServiceOptions
+
+  constructor(options: TemplateServiceOptions) {
+    this.#options = options
+  }
+
+  list({ limit, cursor = '' }: TemplateFilter): TemplatePage {
+    this.#requireSync()
+    const { namespace, watch } = this.#options
+    const all = [...watch.values()]
+      .filter(({ ref, deleting }) => ref.namespace === namespace && !deleting && ref.name > cursor)
+      .sort((a, b) => (a.ref.name < b.ref.name ? -1 : 1))
+    const templates = all.slice(0, limit).map(fact => this.#summary(fact))
+    return { templates, ...(all.length > limit && { cursor: templates.at(-1)!.id }) }
+  }
+
+  find(id: string): TemplateVersion {
+    return this.#version(this.#fact(id))
+  }
+
+  /** With its secret values, for the apps that are made of it. */
+  whole(id: string): AppTemplate | undefined {
+    this.#requireSync()
+    const fact = this.#standing(id)
+    return fact && templateOf(fact)
+  }
+
+  async put(id: string, wish: TemplateWish, { username }: Caller, ifMatch?: string) {
+    this.#requireSync()
+    const { namespace, writer, secretPatterns: patterns } = this.#options
+    if (namespace === undefined) throw off()
+    const what = `put user=${encodeURIComponent(username)}`
+    const specOf = (standing: Fact | undefined) => unmasked(wish, standing && templateOf(standing), patterns)
+    if (!this.#standing(id)) {
+      if (ifMatch !== undefined) throw changed('template')
+      const object = { ...templateParent, metadata: { name: id, namespace }, spec: specOf(undefined) }
+      const { fact, isNew } = await writer.create(object, what)
+      if (isNew) return { ...this.#version(fact), isNew }
+    }
+    const wished = (fact: Fact) => ({ spec: replacing(specOf(fact), asObject(fact.owned.spec)) })
+    const fact = await writer.patch({ what, ifMatch, app: () => this.#fact(id) }, wished)
+    return { ...this.#version(fact), isNew: false }
+  }
+
+  async delete(id: string, { username }: Caller, ifMatch?: string): Promise<void> {
+    const what = `delete user=${encodeURIComponent(username)}`
+    await this.#options.writer.delete({ what, ifMatch, app: () => this.#fact(id) })
+  }
+
+  #standing(id: string): Fact | undefined {
+    const { namespace, watch } = this.#options
+    const fact = namespace === undefined ? undefined : watch.get(keyOf(namespace, id))
+    return fact?.deleting ? undefined : fact
+  }
+
+  /** @throws {ApiError} 404, 503 */
+  #fact(id: string): Fact {
+    this.#requireSync()
+    const fact = this.#standing(id)
+    if (!fact) throw noTemplate()
+    return fact
+  }
+
+  #summary(fact: Fact): TemplateSummary {
+    const { template: _, ...summary } = this.#version(fact).detail
+    return summary
+  }
+
+  #version(fact: Fact): TemplateVersion {
+    const { spec, ...shown } = maskedTemplate(templateOf(fact), this.#options.secretPatterns)
+    const detail = { ...shown, createdAt: new Date(createdMsOf(fact)).toISOString(), template: { spec } }
+    return { detail, etag: etagOf(fact) }
+  }
+
+  #requireSync(): void {
+    const { namespace, isSynced } = this.#options
+    if (namespace !== undefined && !isSynced()) throw unavailable('the watches do not show the cluster yet')
+  }
+}
+
+const off = () =>
+  new ApiError(404, {
+    msg: 'this site has no templates: apps.rest.templateNamespace is not set',
+    type: 'unknown_template',
+    loc: ['path', 'id'],
+  })

@@ -1,0 +1,79 @@
+/** Templates on a real API server: two processes, the policy, and what becomes of what people fill in. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { asObject } from '../../../src/base/json.ts'
+import { callRest, type RestRequest } from '../../kit/api/rest-calls.ts'
+import { AppFleet } from '../../kit/apps/fleet.ts'
+import { seedApp, seedTemplate } from '../../kit/apps/seed.ts'
+import { eventually } from '../../kit/cluster/world.ts'
+
+let fleet: AppFleet
+beforeAll(async () => {
+  fleet = await AppFleet.start({ groups: ['a', 'b'], people: { ann: ['a'], bob: ['b'], root: [] } })
+  const { name, ...shown } = asObject(seedTemplate().spec)
+  // What the seed leaves empty is absent here.
+  const body = Object.fromEntries([['name', name], ...Object.entries(shown).filter(([, value]) => value !== null)])
+  const { status } = await call(0, 'PUT', '/admin/v1/templates/mlflow', 'root', { body })
+  expect(status).toBe(201)
+  await eventually(
+    'both replicas show it',
+    async () => (await call(1, 'GET', '/v1/templates/mlflow', 'ann')).status === 200,
+  )
+})
+afterAll(() => fleet?.stop())
+
+const call = (replica: number, method: string, path: string, who?: string, request?: RestRequest) =>
+  callRest(`${fleet.replicas[replica]!.url}/apps${path}`, method, who, request)
+const marked = 'marked-secret-value'
+const env = [
+  { name: 'BACKEND_STORE_URI', value: 'sqlite:///$(PRIMEHUB_APP_ROOT)/mlflow.db' },
+  { name: 'DEFAULT_ARTIFACT_ROOT', value: '$(PRIMEHUB_APP_ROOT)/mlruns' },
+]
+const wish = (id: string, more: object = {}) => ({
+  body: { id, templateId: 'mlflow', displayName: 'My MLflow', groupName: fleet.of('a'), scope: 'group', env, ...more },
+})
+const create = (replica: number, who: string, request: RestRequest) => call(replica, 'POST', '/v1/apps', who, request)
+
+test('the template of the seed becomes the application of the seed, which runs', async () => {
+  const { status, body } = await create(1, 'ann', wish('mlflow-xyzab'))
+  expect([status, body.id, body.phase]).toEqual([201, 'mlflow-xyzab', 'Starting'])
+  await fleet.phase('mlflow-xyzab', 'Ready')
+  const { spec } = await fleet.read('mlflow-xyzab')
+  expect(spec).toEqual({ ...asObject(seedApp().spec), groupName: fleet.of('a'), rewrite: false })
+  // A repeat at the other replica, which may not know of it yet.
+  expect((await create(0, 'ann', wish('mlflow-xyzab'))).status).toBe(200)
+})
+
+test('one wish of several at once makes an app, and one group gets an id', async () => {
+  const both = await Promise.all([create(0, 'ann', wish('once')), create(1, 'ann', wish('once'))])
+  expect(both.map(({ status }) => status).sort()).toEqual([200, 201])
+  await eventually('it is shown', async () => (await call(1, 'GET', '/v1/apps/once', 'ann')).status === 200)
+  const other = await create(1, 'bob', wish('once', { groupName: fleet.of('b') }))
+  expect([other.status, other.body.detail[0].type]).toEqual([409, 'conflict'])
+  expect((await create(0, 'ann', wish('foreign', { groupName: fleet.of('b') }))).status).toBe(403)
+})
+
+test('a secret value is in the Secret of the app, and in nothing that anybody reads', async () => {
+  const secretly = wish('keeps', { env: [...env, { name: 'API_TOKEN', value: marked }] })
+  const { status, body } = await create(0, 'ann', secretly)
+  expect(status).toBe(201)
+  await fleet.phase('keeps', 'Ready')
+  const app = await fleet.read('keeps')
+  const path = `/api/v1/namespaces/${fleet.of('a')}`
+  const events = await fleet.kube.request('GET', `${path}/events`)
+  const [, , , { valueFrom }] = app.spec.podTemplate.spec.containers[0].env
+  const { body: secret } = await fleet.kube.request('GET', `${path}/secrets/${valueFrom.secretKeyRef.name}`)
+  expect(Buffer.from(secret.data[valueFrom.secretKeyRef.key], 'base64').toString()).toBe(marked)
+  expect(JSON.stringify([body, app, events.body, fleet.log()])).not.toContain(marked)
+})
+
+test('the end of a template changes no app', async () => {
+  await create(0, 'ann', wish('stays'))
+  const before = await fleet.read('stays')
+  const body = { name: 'Short', template: asObject(seedTemplate().spec).template }
+  expect((await call(0, 'PUT', '/admin/v1/templates/short', 'root', { body })).status).toBe(201)
+  expect((await call(0, 'PUT', '/admin/v1/templates/short', 'root', { body })).status).toBe(200)
+  expect((await call(0, 'DELETE', '/admin/v1/templates/short', 'root')).status).toBe(204)
+  expect((await call(0, 'DELETE', '/v1/templates/mlflow', 'ann')).status).toBe(405)
+  expect((await fleet.read('stays')).spec).toEqual(before.spec)
+  expect((await call(0, 'POST', '/v1/apps', 'ann', wish('late', { templateId: 'short' }))).status).toBe(422)
+})
