@@ -44,6 +44,8 @@ export default defineConfig({
           testTimeout: 60_000,
           // One module cache for all files: imports were half of the time. So none may leave anything changed.
           isolate: false,
+          // Vitest and Node would load two copies of graphql, and neither takes the schema of the other.
+          server: { deps: { inline: ['graphql-http'] } },
           // What takes long there waits: for processes, for time-outs.
           maxWorkers: workers + 1,
         },

@@ -32,5 +32,8 @@ export const refusedByServer = (words: string): ApiError =>
 export const idTaken = (): ApiError =>
   new ApiError(409, { msg: 'another app has this id', type: 'conflict', loc: ['body', 'id'] })
 
+export const templateTaken = (): ApiError =>
+  new ApiError(409, { msg: 'another template has this id', type: 'conflict', loc: ['body', 'id'] })
+
 export const noInstanceType = (types: readonly string[]): ApiError =>
   invalid(`there is no such instance type, only ${types.join(', ')}`, 'body', 'instanceType')

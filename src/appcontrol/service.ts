@@ -4,7 +4,6 @@ import { groupNameOf } from '../apps/spec.ts'
 import { templateIn } from '../apps/template.ts'
 import { appAnnotations } from '../apps/words.ts'
 import type { AppPhase, AppScope } from '../base/app-route.ts'
-import { unavailable } from '../base/errors.ts'
 import { asObject, type JsonObject } from '../base/json.ts'
 import type { MergePatch } from '../kube/calls.ts'
 import { stamps } from '../kube/labels.ts'
@@ -23,10 +22,21 @@ import {
   shownEnv,
 } from './env.ts'
 import type { AppEvent } from './events.ts'
-import { noApp, noInstanceType, notMember } from './problems.ts'
+import { noInstanceType, notMember } from './problems.ts'
+import { AppReader, type ReaderOptions } from './reader.ts'
 import type { AppSecrets } from './secrets.ts'
-import { type AppSights, type Asker, annotationOf, holderOf, type IsMember, specOf } from './sights.ts'
-import { type AppSummary, type AppVersion, detailOf, type PodView, phaseOf, podView, summaryOf } from './view.ts'
+import { type Choice, type Part, partOf, type Span } from './selection.ts'
+import { type Asker, annotationOf, specOf } from './sights.ts'
+import {
+  type AppDetail,
+  type AppSummary,
+  type AppVersion,
+  detailOf,
+  type PodView,
+  phaseOf,
+  podView,
+  summaryOf,
+} from './view.ts'
 import type { AppWrite, AppWriter } from './writer.ts'
 
 export type { Asker } from './sights.ts'
@@ -56,6 +66,8 @@ export interface AppChange {
 /** What the routes use. Every method throws {ApiError}: 403 for who is no member, 404 without an app, 503 for now. */
 export interface Apps {
   list(asker: Asker, filter: AppFilter): AppPage
+  /** Whole apps, by id. */
+  select(asker: Asker, choice: Choice, span: Span): Part<AppDetail>
   find(id: string, asker: Asker): AppVersion
   /** @throws {ApiError} 409 when another app has the id, 422 */
   create(wish: AppWish, asker: Asker): Promise<AppVersion & { readonly isNew: boolean }>
@@ -73,38 +85,33 @@ export interface Apps {
   ): Promise<Feed<AppEvent> | 'ended' | null>
 }
 
-export interface AppServiceOptions {
-  readonly sights: AppSights
+export interface AppServiceOptions extends ReaderOptions {
   readonly writer: AppWriter
   readonly creator: Pick<AppCreator, 'create'>
   readonly secrets: AppSecrets
-  readonly isMember: IsMember
   /** `apps.instanceTypes` */
   readonly instanceTypes: Readonly<Record<string, unknown>>
   /** `lab.secretPatterns` */
   readonly secretPatterns: readonly string[]
-  /** Whether the watches show the cluster. */
-  readonly isSynced: () => boolean
   readonly openEvents: (app: Fact, lastEventId: string | undefined, signal: AbortSignal) => ReturnType<Apps['events']>
 }
 
 export class AppService implements Apps {
   readonly #options: AppServiceOptions
+  readonly #reader: AppReader
 
   constructor(options: AppServiceOptions) {
     this.#options = options
+    this.#reader = new AppReader(options)
   }
 
-  list(asker: Asker, { group, phase, limit, cursor = '' }: AppFilter): AppPage {
-    this.#requireSync()
-    const { sights, isMember } = this.#options
+  list(asker: Asker, { group, phase, limit, cursor }: AppFilter): AppPage {
+    this.#reader.requireSync()
+    const { isMember } = this.#options
     if (group !== undefined && asker.audience === 'user' && !isMember(asker.caller, group))
       throw notMember(group, 'query', 'group')
-    const ids = [...new Set([...sights.apps.values()].map(({ ref }) => ref.name))].filter(id => id > cursor).sort()
     const apps: AppSummary[] = []
-    for (const id of ids) {
-      const app = this.#holder(id, asker)
-      if (!app || !this.#isShown(app, asker)) continue
+    for (const app of this.#reader.visible(asker, cursor)) {
       if ((group !== undefined && groupNameOf(app) !== group) || (phase !== undefined && phaseOf(app) !== phase))
         continue
       // One more than the page has: there is another page.
@@ -114,12 +121,23 @@ export class AppService implements Apps {
     return { apps }
   }
 
+  select(asker: Asker, { id, groups, templateContains }: Choice, span: Span): Part<AppDetail> {
+    const all = id === undefined ? [...this.#reader.visible(asker)] : [this.#app(id, asker)]
+    const chosen = all.filter(
+      app =>
+        (groups === undefined || groups.includes(groupNameOf(app))) &&
+        (templateContains === undefined || templateIdOf(app).includes(templateContains)),
+    )
+    const { entries, ...ends } = partOf(chosen, ({ ref }) => ref.name, span)
+    return { ...ends, entries: entries.map(app => this.#version(app).detail) }
+  }
+
   find(id: string, asker: Asker): AppVersion {
     return this.#version(this.#app(id, asker))
   }
 
   async create(wish: AppWish, asker: Asker): Promise<AppVersion & { readonly isNew: boolean }> {
-    this.#requireSync()
+    this.#reader.requireSync()
     const { fact, isNew } = await this.#options.creator.create(wish, asker)
     return { ...this.#version(fact), isNew }
   }
@@ -176,40 +194,16 @@ export class AppService implements Apps {
     return { what, ifMatch, app: () => this.#app(id, asker) }
   }
 
-  /** @throws {ApiError} 403, 404, 503 */
   #app(id: string, asker: Asker): Fact {
-    this.#requireSync()
-    const app = this.#holder(id, asker)
-    if (!app) throw noApp()
-    if (this.#isShown(app, asker)) return app
-    throw notMember(groupNameOf(app))
-  }
-
-  /**
-   * An app of no group takes its id from nobody, and only administrators see it: else whoever has any namespace could make ids
-   * answer what he likes.
-   */
-  #holder(id: string, { audience }: Asker): Fact | undefined {
-    const { sights } = this.#options
-    const named = [...sights.named(id)]
-    const ofGroups = named.filter(app => sights.groupOf(app) !== undefined)
-    return holderOf(ofGroups.length > 0 || audience === 'user' ? ofGroups : named)
-  }
-
-  #isShown(app: Fact, { audience, caller }: Asker): boolean {
-    if (audience === 'admin') return true
-    const group = this.#options.sights.groupOf(app)
-    return group !== undefined && this.#options.isMember(caller, group)
+    return this.#reader.app(id, asker)
   }
 
   #version(app: Fact): AppVersion {
     return detailOf(app, this.#options.secretPatterns)
   }
-
-  #requireSync(): void {
-    if (!this.#options.isSynced()) throw unavailable('the watches do not show the cluster yet')
-  }
 }
+
+const templateIdOf = (app: Fact): string => templateIn(annotationOf(app, appAnnotations.template))?.id ?? ''
 
 /** @throws {ApiError} 422 */
 function changedEnv(app: Fact, env: readonly EnvWish[], terms: EnvTerms): NewEnv {

@@ -6,7 +6,7 @@ import { ApiError, unavailable } from '../base/errors.ts'
 import { asObject, type JsonObject } from '../base/json.ts'
 import { keyOf } from '../kube/cache.ts'
 import type { Fact, OverlaidWatch } from '../reconcile/types.ts'
-import { changed, noTemplate } from './problems.ts'
+import { changed, noTemplate, templateTaken } from './problems.ts'
 import { etagOf } from './sights.ts'
 import { maskedTemplate, replacing, type TemplateWish, unmasked } from './template-masks.ts'
 import type { AppWriter } from './writer.ts'
@@ -50,6 +50,8 @@ export interface Templates {
     by: Caller,
     ifMatch?: string,
   ): Promise<TemplateVersion & { readonly isNew: boolean }>
+  /** @throws {ApiError} 409 when there is one of this id, 422 */
+  make(id: string, wish: TemplateWish, by: Caller): Promise<TemplateVersion>
   delete(id: string, by: Caller, ifMatch?: string): Promise<void>
 }
 
@@ -98,16 +100,30 @@ export class TemplateService implements Templates {
     const { namespace, writer, secretPatterns: patterns } = this.#options
     if (namespace === undefined) throw off()
     const what = `put user=${encodeURIComponent(username)}`
-    const specOf = (standing: Fact | undefined) => unmasked(wish, standing && templateOf(standing), patterns)
     if (!this.#standing(id)) {
       if (ifMatch !== undefined) throw changed('template')
-      const object = { ...templateParent, metadata: { name: id, namespace }, spec: specOf(undefined) }
-      const { fact, isNew } = await writer.create(object, what)
+      const { fact, isNew } = await this.#create(id, namespace, wish, what)
       if (isNew) return { ...this.#version(fact), isNew }
     }
+    const specOf = (fact: Fact) => unmasked(wish, templateOf(fact), patterns)
     const wished = (fact: Fact) => ({ spec: replacing(specOf(fact), asObject(fact.owned.spec)) })
     const fact = await writer.patch({ what, ifMatch, app: () => this.#fact(id) }, wished)
     return { ...this.#version(fact), isNew: false }
+  }
+
+  async make(id: string, wish: TemplateWish, { username }: Caller): Promise<TemplateVersion> {
+    this.#requireSync()
+    const { namespace } = this.#options
+    if (namespace === undefined) throw off()
+    const { fact, isNew } = await this.#create(id, namespace, wish, `make user=${encodeURIComponent(username)}`)
+    if (!isNew) throw templateTaken()
+    return this.#version(fact)
+  }
+
+  #create(id: string, namespace: string, wish: TemplateWish, what: string) {
+    const { writer, secretPatterns } = this.#options
+    const spec = unmasked(wish, undefined, secretPatterns)
+    return writer.create({ ...templateParent, metadata: { name: id, namespace }, spec }, what)
   }
 
   async delete(id: string, { username }: Caller, ifMatch?: string): Promise<void> {

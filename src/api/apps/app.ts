@@ -6,6 +6,7 @@ import { limitDocuments } from '../bounds/rates.ts'
 import { addDocumentRoute } from '../document/document.ts'
 import type { ApiEnv } from '../request/env.ts'
 import { auditApps } from './audit.ts'
+import { addGraphqlRoutes } from './graphql-handlers.ts'
 import { AppRoutes } from './handlers.ts'
 import { type AppsApiParts, appsRoot, prefixes } from './parts.ts'
 import { addTemplateRoutes } from './template-handlers.ts'
@@ -20,5 +21,6 @@ export function createAppsApi(given: AppsApiParts): OpenAPIHono<ApiEnv> {
   addDocumentRoute(app, parts, limitDocuments({ ...parts, rates: config.api.rates }), documentWords)
   new AppRoutes(app, parts, admit).add()
   addTemplateRoutes(app, parts, admit)
+  addGraphqlRoutes(app, parts, admit)
   return app
 }

@@ -25,7 +25,7 @@ export const appChanges: Readonly<Record<string, AuditAction>> = {
 const actors = { user: 'user', admin: 'administrator' } as const satisfies Record<AppAudience, Actor['kind']>
 const scopes = { user: 'exec:notebook', admin: 'admin:jupyterlab' } as const
 
-class AppDraft extends RequestDraft {
+export class AppDraft extends RequestDraft {
   readonly #event: Pick<AuditEvent, 'action' | 'from'>
   readonly #audience: AppAudience
   readonly #provider: string

@@ -427,7 +427,11 @@ describe('the audit log', () => {
   })
 
   it('knows exactly the routes that change something', () => {
-    const changing = Object.entries(appsDocument().paths as Record<string, object>).flatMap(([path, operations]) =>
+    // A mutation of GraphQL has a line of its own.
+    const paths = Object.entries(appsDocument().paths as Record<string, object>).filter(
+      ([path]) => !path.endsWith('/graphql'),
+    )
+    const changing = paths.flatMap(([path, operations]) =>
       Object.keys(operations)
         .filter(method => method !== 'get')
         .map(method => `${method.toUpperCase()} ${path.replace(/^\/apps\/(admin\/)?v1/, '').replace('{id}', ':id')}`),

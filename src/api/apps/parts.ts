@@ -1,6 +1,7 @@
 /** What the API of apps is made of. */
 import type { Apps } from '../../appcontrol/service.ts'
 import type { Templates } from '../../appcontrol/templates.ts'
+import type { Config } from '../../config/schema.ts'
 import type { ActivityService } from '../../idle/rest/service.ts'
 import type { AuditEvent } from '../../telemetry/audit.ts'
 import type { CommonParts } from '../request/env.ts'
@@ -22,7 +23,14 @@ export interface Revocation {
   readonly appId?: string | undefined
 }
 
+/** Where GraphQL is: PrimeHub's clients know the first. */
+export const graphqlPaths: Readonly<Record<AppAudience, string>> = {
+  user: '/api/graphql',
+  admin: `${prefixes.admin}/graphql`,
+}
+
 export interface AppsApiParts extends CommonParts {
+  readonly config: CommonParts['config'] & Pick<Config, 'apps'>
   readonly apps: Apps
   readonly templates: Templates
   /** @throws {RetryLater} when Redis does not answer */

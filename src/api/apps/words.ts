@@ -20,6 +20,7 @@ ${commonWords}
   tags: [
     { name: 'apps', description: 'Programs of groups behind the platform’s address' },
     { name: 'templates', description: 'What apps are made of' },
+    { name: 'graphql', description: 'The same by the names of PrimeHub' },
     { name: 'sessions', description: 'The sessions of people in apps' },
   ],
 }

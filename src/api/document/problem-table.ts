@@ -207,6 +207,11 @@ export const problemTable = {
     when: 'another app has the id, or the app of this id was made by another wish',
     example: { msg: 'another app has this id', type: 'conflict', loc: body('id') },
   },
+  badQueryText: {
+    status: 422,
+    when: 'the query is empty or longer than 16,384 characters, or a key has a value of another type',
+    example: { msg: 'Too small: expected string to have >=1 characters', type: 'invalid', loc: body('query') },
+  },
   badNewApp: {
     status: 422,
     when: 'a value cannot be; for example a template, a group or an instance type that does not exist, or an empty value of a variable that the template requires',

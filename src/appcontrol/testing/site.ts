@@ -69,7 +69,8 @@ export class Site {
     const common = {
       writer: new AppWriter({ apps, kube, onWritten: app => void this.written.push(app.ref.name) }),
       secrets: new AppSecrets(kube),
-      isMember: ({ groups }: Asker['caller'], group: string) => groups.some(({ name }) => name === group),
+      isMember:
+        options.isMember ?? (({ groups }: Asker['caller'], group: string) => groups.some(({ name }) => name === group)),
       ...{ sights: this.sights, instanceTypes: { small: {}, large: {} }, secretPatterns: patterns },
     }
     this.templates = new TemplateService({

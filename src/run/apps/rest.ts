@@ -62,8 +62,7 @@ export function joinRest(replica: AppReplica, isSynced: () => boolean, activity?
   const revocations = new RevocationStore(access.connection, access.keys)
   const { listen, trouble, stop, close } = joinOwnRest(basics, parts =>
     createAppsApi({
-      ...parts,
-      apps,
+      ...{ ...parts, config, apps },
       templates: templates.service,
       activity,
       revoke: revocation => revocations.revoke(revocation),

@@ -71,6 +71,10 @@ export const appRows: readonly SeedRow[] = [
     what: 'Creation: template, variables, instance type, scope; an empty variable that is not optional is refused',
     tests: [
       [templates, 'the template of the seed becomes the application of the seed, which runs'],
+      [
+        'src/api/apps/graphql-handlers.test.ts',
+        'create: the templates are listed, one is chosen, and its app is the application of the seed',
+      ],
       [creator, 'refuses an empty value of a variable that is not optional, and takes one of a variable that is'],
     ],
   },
@@ -164,8 +168,18 @@ export const appRows: readonly SeedRow[] = [
       ['src/appcontrol/env.test.ts', 'replaces all variables of the first container, and touches no other one'],
       ['src/appcontrol/env.test.ts', 'leaves the variables of the template before them'],
       [definition, 'the API server refuses another group for an app that stands, and accepts another scope'],
+      [
+        'src/api/apps/graphql-handlers.test.ts',
+        'update: variables, scope and instance type change, and variables do not pile up',
+      ],
     ],
-    departs: 'over REST; GraphQL comes later',
+    departs: '`displayName` too',
+  },
+  {
+    id: 'A-19',
+    what: 'Pods of an app, with the address of the log of each',
+    tests: [['src/api/apps/graphql-handlers.test.ts', 'log: each pod has the address of its log']],
+    departs: 'they are found by their owner, and not by a label that anybody may write',
   },
   {
     id: 'A-20',

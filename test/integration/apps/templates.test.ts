@@ -1,6 +1,7 @@
 /** Templates on a real API server: two processes, the policy, and what becomes of what people fill in. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { asObject } from '../../../src/base/json.ts'
+import { primehubQueries } from '../../kit/api/primehub-queries.ts'
 import { callRest, type RestRequest } from '../../kit/api/rest-calls.ts'
 import { AppFleet } from '../../kit/apps/fleet.ts'
 import { seedApp, seedTemplate } from '../../kit/apps/seed.ts'
@@ -64,6 +65,25 @@ test('a secret value is in the Secret of the app, and in nothing that anybody re
   const { body: secret } = await fleet.kube.request('GET', `${path}/secrets/${valueFrom.secretKeyRef.name}`)
   expect(Buffer.from(secret.data[valueFrom.secretKeyRef.key], 'base64').toString()).toBe(marked)
   expect(JSON.stringify([body, app, events.body, fleet.log()])).not.toContain(marked)
+})
+
+test('GraphQL makes, shows and stops an app as REST does', async () => {
+  const ask = async (query: string, variables: object, who = 'ann') => {
+    const request = { body: { query, variables } }
+    const { status, body } = await callRest(`${fleet.replicas[1]!.url}/api/graphql`, 'POST', who, request)
+    expect(status).toBe(200)
+    return body
+  }
+  const { body } = wish('graph')
+  expect((await ask(primehubQueries.create, { data: body })).data.createPhApplication).toEqual({ id: 'graph' })
+  await fleet.phase('graph', 'Ready')
+  const where = { id: 'graph' }
+  const { phApplication } = (await ask(primehubQueries.app, { where })).data
+  expect(phApplication).toMatchObject({ appName: 'mlflow', status: 'Ready', env, svcEndpoints: [expect.any(String)] })
+  expect(phApplication.pods[0].logEndpoint).toMatch(/^https:\/\/platform\.example\.org\/api\/logs\/pods\/app-graph-/)
+  expect((await ask(primehubQueries.stop, { where })).data.stopPhApplication.stop).toBe(true)
+  await fleet.phase('graph', 'Stopped')
+  expect((await ask(primehubQueries.app, { where }, 'bob')).errors[0].extensions.status).toBe(403)
 })
 
 test('the end of a template changes no app', async () => {

@@ -25,6 +25,7 @@ const nothing = () => {
 /** A site without apps. */
 const empty: Apps = {
   list: () => ({ apps: [] }),
+  select: () => ({ entries: [], hasNext: false, hasPrevious: false }),
   find: nothing,
   create: async () => nothing(),
   pods: nothing,
@@ -40,6 +41,9 @@ const noTemplates: Templates = {
     throw noTemplate()
   },
   put: async () => {
+    throw noTemplate()
+  },
+  make: async () => {
     throw noTemplate()
   },
   delete: async () => {
@@ -75,20 +79,25 @@ export function appsParts({ apps, templates, config = {}, lines = [], ...script 
     tracing: noTracing,
     clock: new ManualClock(),
     log,
-    apps: { ...empty, ...apps },
-    templates: { ...noTemplates, ...templates },
+    apps: filled(apps, empty),
+    templates: filled(templates, noTemplates),
     revoke: async () => {},
     auditor: { request: event => void lines.push(event) },
     ...script,
   } satisfies AppsApiParts
 }
 
+/** An instance of a class is whole. */
+const filled = <T extends object>(given: Partial<T> | undefined, nothing: T): T =>
+  given && Object.getPrototypeOf(given) !== Object.prototype ? (given as T) : { ...nothing, ...given }
+
 export const appsDocument = (script: AppsScript = {}) => apiDocument(createAppsApi(appsParts(script)), documentWords)
 
-/** Calls by method, path under the prefix of users (with `/admin` before it: of administrators), and caller. */
+/** Calls by method, path under the prefix of users (with `/admin` before it: of administrators; with `=`: as it is), and caller. */
 export function appsApi(script: AppsScript = {}) {
   const app = createAppsApi(appsParts(script))
-  return checkedCalls(app, new Conformance(appsDocument(script)), path =>
-    path.startsWith('/admin/') ? `${prefixes.admin}${path.slice(6)}` : `${prefixes.user}${path}`,
-  )
+  return checkedCalls(app, new Conformance(appsDocument(script)), path => {
+    if (path.startsWith('=')) return path.slice(1)
+    return path.startsWith('/admin/') ? `${prefixes.admin}${path.slice(6)}` : `${prefixes.user}${path}`
+  })
 }

@@ -1,0 +1,92 @@
+/** The routes of GraphQL: PrimeHub's clients speak to the same service as REST. */
+import type { OpenAPIHono } from '@hono/zod-openapi'
+import { GraphQLError } from 'graphql'
+import { createHandler } from 'graphql-http'
+import type { Context } from 'hono'
+import { trustIn } from '../../base/source.ts'
+import type { Admission } from '../bounds/admit.ts'
+import { bearerAlone } from '../request/bearer-alone.ts'
+import type { ApiEnv } from '../request/env.ts'
+import { errorBodyOf, methodNotAllowed, toApiError } from '../request/errors.ts'
+import { whence } from '../request/whence.ts'
+import { AppDraft } from './audit.ts'
+import { parseBounded } from './graphql-bounds.ts'
+import { type GraphqlCall, graphqlRoot } from './graphql-root.ts'
+import { type GraphqlBody, graphqlRoute } from './graphql-routes.ts'
+import { graphqlSchema } from './graphql-schema.ts'
+import { type AppAudience, type AppsApiParts, audiences, graphqlPaths } from './parts.ts'
+
+export function addGraphqlRoutes(app: OpenAPIHono<ApiEnv>, parts: AppsApiParts, admit: Admission): void {
+  const root = graphqlRoot(parts)
+  app.use(graphqlPaths.user, admit.bounded)
+  for (const audience of audiences) {
+    const admitted = audience === 'user' ? admit.asUser : admit.asAdmin
+    const read = audience === 'user' ? admit.body : admit.deepBody
+    const route = graphqlRoute(audience, parts.config)
+    app.openapi({ ...route, middleware: [bearerAlone, admitted, read] as const }, async c => {
+      const call = callOf(c, audience, parts, admit)
+      return c.json((await answered(c, c.req.valid('json'), root, call)) as never, 200)
+    })
+    app.all(route.path, methodNotAllowed(['POST']))
+  }
+}
+
+async function answered(
+  c: Context<ApiEnv>,
+  sent: GraphqlBody,
+  rootValue: ReturnType<typeof graphqlRoot>,
+  call: GraphqlCall,
+): Promise<unknown> {
+  const handle = createHandler({
+    schema: graphqlSchema,
+    parse: source => parseBounded(String(source)),
+    context: () => call as never,
+    rootValue,
+    formatError: error => shownError(error, c),
+  })
+  // The body is read and checked already: the library gets what the checks have seen.
+  const headers = { accept: 'application/json', 'content-type': 'application/json' }
+  const [text] = await handle({ method: 'POST', url: '/', headers, body: sent, raw: undefined, context: undefined })
+  return JSON.parse(text ?? '{}')
+}
+
+/** An error of a query is the client's; one of a field is that of REST; any other is ours, and its words are for the log alone. */
+function shownError(error: Readonly<Error>, c: Context<ApiEnv>): GraphQLError {
+  const of = error instanceof GraphQLError ? error : new GraphQLError(error.message, { originalError: error })
+  const cause = of.originalError
+  if (!cause || cause instanceof GraphQLError) return of
+  const path = of.path && { path: of.path }
+  const known = toApiError(cause)
+  if (!known) {
+    c.get('log').error({ err: cause }, 'a field of GraphQL failed')
+    return new GraphQLError('internal error', { extensions: { code: 'INTERNAL', status: 500 }, ...path })
+  }
+  const code = (known.detail[0]?.type ?? 'internal').toUpperCase()
+  return new GraphQLError(known.message, { extensions: { code, status: known.status, ...errorBodyOf(known) }, ...path })
+}
+
+function callOf(
+  c: Context<ApiEnv>,
+  audience: AppAudience,
+  { config, auditor }: AppsApiParts,
+  { rates }: Admission,
+): GraphqlCall {
+  const caller = c.get('caller')
+  const from = whence(c, trustIn(config.audit.trustedProxies))
+  return {
+    asker: { caller, audience },
+    charge: kind => rates.take(kind, caller),
+    audited: async (action, object, act) => {
+      const draft = new AppDraft({ action, from, object }, audience, config.identity.provider, c.get('origin'))
+      draft.identified(caller)
+      try {
+        const result = await act()
+        auditor.request(draft.line(200, undefined))
+        return result
+      } catch (error) {
+        auditor.request(draft.line(toApiError(error)?.status ?? 500, error as Error))
+        throw error
+      }
+    },
+  }
+}
