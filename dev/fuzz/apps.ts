@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { appsAccount } from '../../src/apps/probe.ts'
+import { templateParent } from '../../src/apps/template.ts'
 import { appParent, groupMark } from '../../src/apps/words.ts'
 import type { KubeObject } from '../../src/base/domain.ts'
 import { formatTokens } from '../../src/identity/tokens.ts'
@@ -32,6 +33,7 @@ const specs: Readonly<Record<string, object>> = {
 }
 /** In the namespace of the group, and not of it. */
 const foreign = 'foreign'
+const template = 'seed'
 /** Definitions are served some seconds after they are applied. */
 const servedLimitMs = 60_000
 
@@ -66,7 +68,7 @@ export const setupAppScene: SetupScene = async (progress, signal) => {
       replicas,
       // Streams of apps do not end.
       timeoutSeconds: 3,
-      people: { admin: admin!, users, apps: [...Object.keys(specs), foreign] },
+      people: { admin: admin!, users, apps: [...Object.keys(specs), foreign], templates: [template], groups: [group] },
     }
   }
 }
@@ -92,7 +94,7 @@ async function configure(
     ...{ run: ['apps'], api: { host: '127.0.0.1', rates }, redis: { url, keyPrefix } },
     kubernetes: { kubeconfig: await cluster.tokenKubeconfig(namespace, appsAccount), namespace },
     identity: { provider: 'static', static: { file: 'tokens.yaml' } },
-    apps: { rest: {}, groups: { [group]: { namespace: group } }, instanceTypes: { small } },
+    apps: { rest: { templateNamespace: group }, groups: { [group]: { namespace: group } }, instanceTypes: { small } },
   }
   const records = Object.entries(tokens).map(([username, token], index) => ({
     ...{ username, token, scopes: [username === administrator ? 'admin:jupyterlab' : 'exec:notebook'] },
@@ -108,6 +110,7 @@ async function makeApps(cluster: Cluster, signal: AbortSignal): Promise<void> {
   const items = [...Object.entries(specs), [foreign, { groupName: 'others' }] as const].map(([name, spec]) =>
     JSON.stringify(appOf(name, spec)),
   )
+  items.push(JSON.stringify(templateOf(template)))
   const apply = () =>
     cluster.apply(items.join('\n---\n')).then(
       () => true,
@@ -121,7 +124,19 @@ const appOf = (name: string, spec: object): KubeObject => ({
   metadata: { name, namespace: group },
   spec: {
     ...{ groupName: group, httpPort: 8080, ...spec },
-    podTemplate: { spec: { containers: [{ name: 'main', image: 'example.org/app:1' }] } },
-    svcTemplate: { spec: { ports: [{ name: 'http', port: 8080, protocol: 'TCP', targetPort: 8080 }] } },
+    ...podOf('example.org/app:1'),
   },
+})
+
+const templateOf = (name: string): KubeObject => ({
+  ...{ ...templateParent, metadata: { name, namespace: group } },
+  spec: {
+    ...{ name, defaultEnvs: [{ name: 'A', defaultValue: 'a' }] },
+    template: { spec: { ...podOf('example.org/app:1'), httpPort: 8080 } },
+  },
+})
+
+const podOf = (image: string) => ({
+  podTemplate: { spec: { containers: [{ name: 'main', image }] } },
+  svcTemplate: { spec: { ports: [{ name: 'http', port: 8080, protocol: 'TCP', targetPort: 8080 }] } },
 })

@@ -1,7 +1,8 @@
 """What Schemathesis cannot know of the API: tokens of users, and which odd answers are correct.
 
 SKYLAB_FUZZ_PEOPLE names a JSON file: {"users": {name: token}}. That of labs has "admin": token, and for the routes of
-activity "labs": {name: token}; that of tenants has "tenants": [name], that of apps "apps": [id].
+activity "labs": {name: token}; that of tenants has "tenants": [name], that of apps "apps": [id], "templates": [id] and
+"groups": [name].
 """
 
 import hashlib
@@ -48,9 +49,10 @@ def name_existing(case) -> str:
     parameter = next((each for each in EXISTING if each in given), None)
     name = str(given.get(parameter, case.id))
     is_good = case.meta is not None and case.meta.generation.mode.is_positive
-    if parameter is None or name in EXISTING[parameter] or not is_good or draw(name, 10) == 0:
+    existing = PEOPLE["templates"] if "/templates/" in case.path else EXISTING.get(parameter, [])
+    if parameter is None or name in existing or not is_good or draw(name, 10) == 0:
         return name
-    case.path_parameters[parameter] = EXISTING[parameter][draw(name, len(EXISTING[parameter]))]
+    case.path_parameters[parameter] = existing[draw(name, len(existing))]
     return case.path_parameters[parameter]
 
 
@@ -68,6 +70,18 @@ def name_an_image(case) -> None:
     body["options"]["image_type"] = "recommended"
 
 
+def name_a_template(case) -> None:
+    """Uses an existing template and group in half of the good creations of apps."""
+    body = case.body
+    is_good = case.meta is not None and case.meta.generation.mode.is_positive
+    if not is_good or not isinstance(body, dict) or "templateId" not in body or draw(json.dumps(body, default=str), 2) == 0:
+        return
+    body["templateId"] = PEOPLE["templates"][0]
+    body["groupName"] = PEOPLE["groups"][0]
+    for key in ("instanceType", "env"):
+        body.pop(key, None)
+
+
 @schemathesis.auth()
 class Tokens:
     """Chooses a token with the right to ask: an administrator's, the user's in the path, or a user's, one for each tenant."""
@@ -79,6 +93,7 @@ class Tokens:
         token = data
         name = name_existing(case)
         name_an_image(case)
+        name_a_template(case)
         if case.path.startswith("/activity/lab/"):
             token = LABS.get(name) or LABS[sorted(LABS)[draw(name, len(LABS))]]
         elif "exec:notebook" in scopes_of(context.operation):

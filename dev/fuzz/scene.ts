@@ -26,6 +26,10 @@ export interface People {
   readonly tenants?: readonly string[]
   /** Ids of apps, if the API has them. */
   readonly apps?: readonly string[]
+  /** Ids of templates of apps. */
+  readonly templates?: readonly string[]
+  /** Groups of which half of the users are members. */
+  readonly groups?: readonly string[]
 }
 
 export interface SceneOptions extends Pick<FuzzOptions, 'replicas' | 'users'> {

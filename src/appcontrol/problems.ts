@@ -14,6 +14,10 @@ export const notMember = (group: string, ...loc: string[]): ApiError =>
 export const noTemplate = (): ApiError =>
   new ApiError(404, { msg: 'there is no template of this id', type: 'unknown_template', loc: ['path', 'id'] })
 
+/** Whether a pod is there that is no app's, is told to nobody. */
+export const noPod = (): ApiError =>
+  new ApiError(404, { msg: 'no app has a pod of this name', type: 'unknown_pod', loc: ['path', 'pod'] })
+
 /** @param what an app or a template */
 export const changed = (what: string): ApiError =>
   new ApiError(412, {

@@ -34,6 +34,15 @@ describe('TemplateService', () => {
     expect(() => site.templates.find('d')).toThrow(refused(404))
   })
 
+  test('shows none that is being deleted, and makes no app of it', () => {
+    site.template('a', { name: 'a' })
+    const object = standing('a')!
+    site.api.put({ ...object, metadata: { ...object.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } })
+    expect(site.templates.list({ limit: 9 }).templates).toEqual([])
+    expect(() => site.templates.find('a')).toThrow(refused(404))
+    expect(site.templates.whole('a')).toBeUndefined()
+  })
+
   test('shows whatever somebody wrote', () => {
     site.template('odd', { name: 7, defaultEnvs: 'x', template: [] })
     expect(site.templates.find('odd').detail).toMatchObject({ id: 'odd', name: 'odd', defaultEnvs: [] })

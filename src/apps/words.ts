@@ -8,6 +8,7 @@ export const appParent: ParentKind = { apiVersion: `${appGroup}/v1alpha1`, kind:
 
 registerKind(appParent.apiVersion, appParent.kind, { plural: 'phapplications', namespaced: true })
 registerKind('apps/v1', 'Deployment', { plural: 'deployments', namespaced: true })
+registerKind('apps/v1', 'ReplicaSet', { plural: 'replicasets', namespaced: true })
 
 /** On a Deployment, a Service, a NetworkPolicy and a pod of an app (seed 001, "Controller"). */
 export const appLabels = {

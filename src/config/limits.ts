@@ -46,6 +46,10 @@ export const limits = z.strictObject({
   ),
   maxStreams: count(10_000).describe('event streams open at once, of all users together; beyond them 503'),
   maxStreamsPerUser: count(20).describe('event streams of one user open at once; beyond them 429'),
+  maxLogs: count(200).describe('logs of apps that are sent at once, of all users together; beyond them 503'),
+  maxLogsPerUser: count(5).describe('the same for one user; beyond them 429'),
+  maxLogBytes: bytes(67_108_864).describe('size of a log as it is sent; beyond it the connection is cut'),
+  maxLogSeconds: seconds(3600).describe('how long a log is followed; then it ends'),
 
   maxBodyBytes: bytes(327_680).describe('largest body of a request; beyond it 413'),
   maxBodyBytesInFlight: bytes(67_108_864).describe(

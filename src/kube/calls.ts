@@ -69,6 +69,16 @@ export interface OpenWatch {
   read(onLine: (line: Buffer) => void): Promise<void>
 }
 
+export interface LogOptions {
+  readonly container?: string | undefined
+  readonly follow: boolean
+  readonly tailLines?: number | undefined
+  readonly signal: AbortSignal
+  readonly agent?: string | undefined
+  /** A pod that says nothing has no beginning of an answer either. */
+  readonly headTimeoutMs: number
+}
+
 /** A JSON merge patch. `null` removes a field. */
 export interface MergePatch {
   readonly metadata?: Readonly<Record<string, unknown>>

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
 import { type Answer, json, reset, ScriptedServer, status } from '../../test/kit/kube/server.ts'
@@ -343,5 +344,56 @@ describe('isOverQuota', () => {
   ])("of '%s' is %s", (why, over) => {
     expect(isOverQuota(refused(why))).toBe(over)
     expect(isOverQuota(refused(why, 422))).toBe(false)
+  })
+})
+
+describe('KubeClient.log', () => {
+  const options = { follow: true, tailLines: 7, container: 'main', headTimeoutMs: 1_000_000 }
+  const podRef = { namespace: 'a', name: 'p' }
+
+  test('passes the log on as it comes, and none of it while it is paused', async () => {
+    const first = Promise.withResolvers<ServerResponse>()
+    server.script.push((_request, response) => {
+      response.writeHead(200, { 'Content-Type': 'text/plain' }).write('one\n')
+      first.resolve(response)
+    })
+    const stream = await client.log(podRef, { ...options, agent: 'log user=ann', signal: new AbortController().signal })
+    const [request] = server.received
+    expect(request).toMatchObject({ method: 'GET', path: '/api/v1/namespaces/a/pods/p/log' })
+    expect(Object.fromEntries(request!.query)).toEqual({ follow: 'true', tailLines: '7', container: 'main' })
+    expect(request!.headers['user-agent']).toContain('log user=ann')
+    const texts: string[] = []
+    const ended = stream.stream(chunk => void texts.push(chunk.toString()))
+    stream.pause()
+    const response = await first.promise
+    // After a request and its answer, what was written before is there too. One chunk may come after a pause.
+    for (const text of ['two\n', 'three\n']) {
+      await new Promise<void>(resolve => response.write(text, () => resolve()))
+      server.script.push(json(pod))
+      await client.get(ref)
+    }
+    expect(texts).not.toContain('three\n')
+    stream.resume()
+    response.end('four\n')
+    await ended
+    expect(texts.join('')).toBe('one\ntwo\nthree\nfour\n')
+    expect(requests[0]).toEqual(['log', '200'])
+  })
+
+  test('waits for a container that says nothing, until its signal ends that', async () => {
+    server.script.push(() => {})
+    const ending = new AbortController()
+    const opening = watched(client.log(podRef, { ...options, signal: ending.signal }))
+    await server.until(1)
+    clock.advance(60_000)
+    ending.abort(new Error('left'))
+    await expect(opening).rejects.toThrow('left')
+    expect(client.trouble()).toBeUndefined()
+  })
+
+  test('throws what the API server refuses', async () => {
+    server.script.push(status(400, 'BadRequest', 'container "main" is waiting to start'))
+    const opening = client.log(podRef, { ...options, signal: new AbortController().signal })
+    await expect(opening).rejects.toMatchObject({ status: 400, message: 'container "main" is waiting to start' })
   })
 })

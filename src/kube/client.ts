@@ -10,6 +10,7 @@ import type {
   DeleteOutcome,
   ListOptions,
   ListPage,
+  LogOptions,
   MergePatch,
   ObjectIdentity,
   OpenWatch,
@@ -21,7 +22,14 @@ import { type CreatedObject, createdObject } from './created.ts'
 import { isExpired, isNotFound, KubeError } from './errors.ts'
 import { collectionPath, creationPath, type ObjectRef, objectPath } from './kinds.ts'
 import { lineSplitter } from './lines.ts'
-import { type CallOptions, type Method, Requester, type RequesterOptions, type RequestOptions } from './requester.ts'
+import {
+  type CallOptions,
+  type Method,
+  type OpenStream,
+  Requester,
+  type RequesterOptions,
+  type RequestOptions,
+} from './requester.ts'
 
 export type { Log } from '../base/log.ts'
 export type * from './calls.ts'
@@ -29,7 +37,7 @@ export type { CreatedObject } from './created.ts'
 export { briefly, isAlreadyExists, isExpired, isNotFound, isOverQuota, KubeError } from './errors.ts'
 export type { ObjectRef } from './kinds.ts'
 export { applyRbac, inOperatorsWords, type Refuser, refuserOf, refusers, remedyOf } from './refusals.ts'
-export type { CallOptions, OnRefusal, OnRequest, RequestOptions } from './requester.ts'
+export type { CallOptions, OnRefusal, OnRequest, OpenStream, RequestOptions } from './requester.ts'
 export type KubeClientOptions = RequesterOptions
 
 const pageSize = 500
@@ -219,6 +227,16 @@ export class KubeClient {
     const path = collectionPath(apiVersion, kind, namespace)
     const opened = await this.#requester.stream(path, { query, signal, verb: 'watch' })
     return { read: onLine => opened.stream(lineSplitter(onLine)) }
+  }
+
+  /**
+   * Opens the log of the pod that has this name now: whoever means one pod compares UIDs before and after. One attempt.
+   * @throws {KubeError} when refused, and any error of the connection
+   */
+  log(pod: Omit<ObjectRef, 'apiVersion' | 'kind'>, options: LogOptions): Promise<OpenStream> {
+    const { container, follow, tailLines, ...rest } = options
+    const path = objectPath({ apiVersion: 'v1', kind: 'Pod', ...pod }, 'log')
+    return this.#requester.stream(path, { ...rest, query: { container, follow, tailLines }, verb: 'log' })
   }
 
   /** The name of this client's user or ServiceAccount, as the API server knows it. Asked once. Throws as `create`. */

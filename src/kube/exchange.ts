@@ -57,6 +57,15 @@ export class Exchange implements Dispatcher.DispatchHandler {
     await this.body
   }
 
+  /** Takes no more bytes from the connection until `resume`; outside of `onData` one more chunk may come. */
+  pause(): void {
+    this.#controller?.pause()
+  }
+
+  resume(): void {
+    if (this.#controller?.paused) this.#controller.resume()
+  }
+
   /** The last check before bytes are written: opening a connection may take seconds, and ownership may end meanwhile. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     const { signal, startSignal } = this.#ends

@@ -78,7 +78,7 @@ export function creationPath(apiVersion: string, kind: string, namespace?: strin
  * The path of one object, or of a part of it.
  * @throws {Error} as `creationPath`, and for an empty name, since that path would be the whole collection's
  */
-export function objectPath(ref: ObjectRef, subresource?: 'status'): string {
+export function objectPath(ref: ObjectRef, subresource?: 'status' | 'log'): string {
   if (!ref.name) throw new Error(`a ${ref.kind} without a name`)
   const path = `${creationPath(ref.apiVersion, ref.kind, ref.namespace)}/${segment(ref.name)}`
   return subresource === undefined ? path : `${path}/${subresource}`

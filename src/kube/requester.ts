@@ -58,6 +58,15 @@ export interface RequestOptions extends CallOptions {
   readonly read?: (json: Buffer) => unknown
 }
 
+export interface StreamOptions extends RequestOptions {
+  readonly signal: AbortSignal
+  /** How long the beginning of the answer may take. Default: `requestTimeoutSeconds`. */
+  readonly headTimeoutMs?: number
+}
+
+/** A stream that has begun. */
+export type OpenStream = Pick<Exchange, 'stream' | 'pause' | 'resume'>
+
 /** Called for every attempt; `code` is the HTTP status, or `error` when there was no answer. */
 export type OnRequest = (verb: string, code: string, seconds: number) => void
 
@@ -184,12 +193,12 @@ export class Requester {
    * ends it, by its reason.
    * @throws {KubeError} for any other answer
    */
-  async stream(path: string, options: RequestOptions & { signal: AbortSignal }): Promise<Pick<Exchange, 'stream'>> {
-    const { query, verb = 'watch', signal, agent = '' } = options
+  async stream(path: string, options: StreamOptions): Promise<OpenStream> {
+    const { query, verb = 'watch', signal, agent = '', headTimeoutMs = this.#timeoutMs } = options
     const { log } = this.#options
     const place = { method: 'GET', path: withQuery(path, query), body: undefined } as const
     const call: Call = { ...place, verb, signal, agent, log, span: undefined, endless: true }
-    const deadline = new Deadline(this.#options.clock, this.#timeoutMs, signal)
+    const deadline = new Deadline(this.#options.clock, headTimeoutMs, signal)
     try {
       const { exchange } = await this.#measured(call, deadline, undefined)
       deadline.stopTimer()

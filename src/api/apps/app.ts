@@ -8,6 +8,7 @@ import type { ApiEnv } from '../request/env.ts'
 import { auditApps } from './audit.ts'
 import { addGraphqlRoutes } from './graphql-handlers.ts'
 import { AppRoutes } from './handlers.ts'
+import { addLogRoutes } from './log-routes.ts'
 import { type AppsApiParts, appsRoot, prefixes } from './parts.ts'
 import { addTemplateRoutes } from './template-handlers.ts'
 import { documentWords } from './words.ts'
@@ -22,5 +23,6 @@ export function createAppsApi(given: AppsApiParts): OpenAPIHono<ApiEnv> {
   new AppRoutes(app, parts, admit).add()
   addTemplateRoutes(app, parts, admit)
   addGraphqlRoutes(app, parts, admit)
+  addLogRoutes(app, parts, admit)
   return app
 }

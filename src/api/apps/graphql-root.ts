@@ -9,7 +9,7 @@ import type { AuditAction, AuditObject } from '../../telemetry/audit.ts'
 import type { UserRate } from '../bounds/rates.ts'
 import { Inputs, plain } from './graphql-inputs.ts'
 import { appNode, connectionNode, templateNode, type ViewParts } from './graphql-views.ts'
-import { type AppsApiParts, prefixes } from './parts.ts'
+import { type AppsApiParts, logsPaths, prefixes } from './parts.ts'
 
 /** One request: who asks, and what becomes of what is done. */
 export interface GraphqlCall {
@@ -31,10 +31,10 @@ export function graphqlRoot(parts: AppsApiParts): Readonly<Record<string, Field>
 
 function viewParts({ apps, config }: AppsApiParts, { asker }: GraphqlCall): ViewParts {
   const { instanceTypes, defaultInstanceType, publicUrl = '' } = config.apps
-  const root = asker.audience === 'user' ? '/api' : prefixes.admin
+  const logs = `${publicUrl.replace(/\/$/, '')}${logsPaths[asker.audience]}`
   return {
     ...{ instanceTypes, defaultInstanceType },
-    logEndpoint: pod => `${publicUrl.replace(/\/$/, '')}${root}/logs/pods/${pod}`,
+    logEndpoint: pod => `${logs}/${pod}`,
     podsOf: id => apps.pods(id, asker),
   }
 }

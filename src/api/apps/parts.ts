@@ -1,4 +1,5 @@
 /** What the API of apps is made of. */
+import type { Logs } from '../../appcontrol/logs.ts'
 import type { Apps } from '../../appcontrol/service.ts'
 import type { Templates } from '../../appcontrol/templates.ts'
 import type { Config } from '../../config/schema.ts'
@@ -29,10 +30,17 @@ export const graphqlPaths: Readonly<Record<AppAudience, string>> = {
   admin: `${prefixes.admin}/graphql`,
 }
 
+/** Where the logs of pods are, by their names. */
+export const logsPaths: Readonly<Record<AppAudience, string>> = {
+  user: '/api/logs/pods',
+  admin: `${prefixes.admin}/logs/pods`,
+}
+
 export interface AppsApiParts extends CommonParts {
   readonly config: CommonParts['config'] & Pick<Config, 'apps'>
   readonly apps: Apps
   readonly templates: Templates
+  readonly logs: Logs
   /** @throws {RetryLater} when Redis does not answer */
   readonly revoke: (revocation: Revocation) => Promise<void>
   /** Only where idle apps are looked at. */

@@ -202,6 +202,36 @@ export const problemTable = {
       loc: ['header', 'if-match'],
     },
   },
+  noPod: {
+    status: 404,
+    when: 'no app has a pod of this name',
+    example: { msg: 'no app has a pod of this name', type: 'unknown_pod', loc: ['path', 'pod'] },
+  },
+  noLogYet: {
+    status: 409,
+    when: 'the container has no log yet, for the reason in the cluster’s words',
+    example: {
+      msg: 'container "mlflow" in pod "app-mlflow-7c9d5b6f4-x2x8k" is waiting to start: ContainerCreating',
+      type: 'conflict',
+    },
+  },
+  badPodName: {
+    status: 422,
+    when: 'the name in the path cannot be that of a pod',
+    example: { msg: 'is no name in the cluster', type: 'invalid', loc: ['path', 'pod'] },
+  },
+  tooManyLogs: {
+    status: 429,
+    when: 'the user reads as many logs at once as `api.limits` permit',
+    example: { msg: 'too many logs at once', type: 'too_many' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
+  crowdedLogs: {
+    status: 503,
+    when: 'the replica sends as many logs at once as it can',
+    example: { msg: 'this replica has too many logs at once', type: 'unavailable' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
   idTaken: {
     status: 409,
     when: 'another app has the id, or the app of this id was made by another wish',

@@ -33,6 +33,7 @@ export const problemTypes = [
   'unavailable',
   'unknown_app',
   'unknown_key',
+  'unknown_pod',
   'unknown_template',
   'unknown_tenant',
   'unknown_user',

@@ -1,12 +1,15 @@
 /** Joins REST of apps: identity of callers, what they may do with apps, routes, events. Loaded only if the configuration wants it. */
 import { createAppsApi } from '../../api/apps/app.ts'
 import { AppCreator } from '../../appcontrol/creator.ts'
+import { AppLogs } from '../../appcontrol/logs.ts'
 import { AppSecrets } from '../../appcontrol/secrets.ts'
 import { AppService } from '../../appcontrol/service.ts'
 import type { AppSights } from '../../appcontrol/sights.ts'
 import { AppWriter } from '../../appcontrol/writer.ts'
 import { namespaceOf } from '../../apps/groups.ts'
+import type { AppPod } from '../../apps/pods.ts'
 import { groupNameOf } from '../../apps/spec.ts'
+import type { PodFact } from '../../apps/watches.ts'
 import { groupsAround } from '../../apps/world.ts'
 import type { ActivityService } from '../../idle/rest/service.ts'
 import { keyOf } from '../../kube/cache.ts'
@@ -59,10 +62,18 @@ export function joinRest(replica: AppReplica, isSynced: () => boolean, activity?
       namespaceOf: group => namespaceOf(group, world.settings, world.isTenant),
     }),
   })
+  const podsNamed = world.sights.pods.index(({ ref }) => [ref.name])
+  const logs = new AppLogs({
+    ...{ kube, isMember, isSynced, maxSeconds: config.api.limits.maxLogSeconds },
+    sights: {
+      ...{ apps: sights.apps, groupOf: sights.groupOf, deployments: world.sights.deployments },
+      podsNamed: name => podsNamed(name).map(fact => ({ fact, containers: containersIn((fact as PodFact).pod) })),
+    },
+  })
   const revocations = new RevocationStore(access.connection, access.keys)
   const { listen, trouble, stop, close } = joinOwnRest(basics, parts =>
     createAppsApi({
-      ...{ ...parts, config, apps },
+      ...{ ...parts, config, apps, logs },
       templates: templates.service,
       activity,
       revoke: revocation => revocations.revoke(revocation),
@@ -88,3 +99,7 @@ export function joinRest(replica: AppReplica, isSynced: () => boolean, activity?
     ...{ listen, trouble },
   }
 }
+
+/** The first is that of the app. */
+const containersIn = ({ containers, initContainers }: AppPod): readonly string[] =>
+  [...containers, ...initContainers].map(({ name }) => name)

@@ -104,13 +104,13 @@ export const appRows: readonly SeedRow[] = [
   },
   {
     id: 'A-11',
-    what: 'Start, stop, information, delete',
+    what: 'Start, stop, information, log, delete',
     tests: [
       [service, 'writes the wish, tells the reconciler, and shows the new version at once'],
       [service, 'shows an app with the version of its spec'],
       [service, 'deletes the app of this UID, and no namesake that came meanwhile'],
+      ['src/appcontrol/logs.test.ts', 'opens the log of the first container for members and administrators'],
     ],
-    departs: 'the log comes later',
   },
   {
     id: 'A-12',
@@ -275,6 +275,16 @@ export const appRows: readonly SeedRow[] = [
     departs: 'once a minute, for a login that is used, so that who leaves a group is out',
   },
   {
+    id: 'A-31',
+    what: 'The log of a pod at `GET /api/logs/pods/<pod>`, for members of the group that its label names',
+    tests: [
+      ['src/api/apps/log-routes.test.ts', 'sends the log as text, which no browser takes for a page'],
+      ['src/appcontrol/logs.test.ts', 'finds no pod where one %s'],
+      [templates, 'a log is shown of pods that an app owns by UIDs, to members of its group'],
+    ],
+    departs: 'the pod must belong to an app of that group too, by its owners',
+  },
+  {
     id: 'A-40',
     what: 'A WebSocket is judged as a request is',
     tests: [
@@ -332,6 +342,7 @@ export const appRows: readonly SeedRow[] = [
       [unit('render-any'), 'whatever an app says, it gets no right, and what stands of it is at rest'],
       [unit('spec'), 'gives nothing to the app of another group, or where there is none'],
       [unit('phase'), 'isPodOf believes no label, but the ReplicaSet'],
+      ['src/appcontrol/logs.test.ts', 'passes nothing on when another pod got the name meanwhile'],
     ],
   },
   {

@@ -86,6 +86,31 @@ test('GraphQL makes, shows and stops an app as REST does', async () => {
   expect((await ask(primehubQueries.app, { where }, 'bob')).errors[0].extensions.status).toBe(403)
 })
 
+test('a log is shown of pods that an app owns by UIDs, to members of its group', async () => {
+  await create(0, 'ann', wish('logged'))
+  await fleet.phase('logged', 'Ready')
+  const [pod] = (await call(0, 'GET', '/v1/apps/logged/pods', 'ann')).body.pods
+  const log = async (name: string, who?: string) => {
+    const { status, body } = await callRest(`${fleet.replicas[0]!.url}/api/logs/pods/${name}?tailLines=1`, 'GET', who)
+    return [status, body.detail?.[0].type]
+  }
+  // Nodes of KWOK have no logs: the API server is asked, and says so.
+  expect(await log(pod.name, 'ann')).toEqual([503, 'unavailable'])
+  expect(fleet.log().some(({ verb, resource }) => verb === 'log' && resource === 'pods')).toBe(true)
+  expect(await log(pod.name, 'bob')).toEqual([403, 'forbidden'])
+  expect(await log('app-logged-1-2', 'ann')).toEqual([404, 'unknown_pod'])
+  // Somebody in the namespace writes what the pod of the app has, but cannot know who will own it.
+  const pods = `/api/v1/namespaces/${fleet.of('a')}/pods`
+  const { metadata, spec } = await fleet.must('GET', `${pods}/${pod.name}`)
+  const planted = { ...metadata.ownerReferences![0]!, uid: '0b0f6f0e-3a52-4f0c-8f2b-8f7d1b8f6f55' }
+  const { nodeName: _, ...podSpec } = spec as Record<string, unknown>
+  await fleet.must('POST', pods, {
+    metadata: { name: 'app-logged-planted', labels: metadata.labels, ownerReferences: [planted] },
+    spec: podSpec,
+  })
+  expect(await log('app-logged-planted', 'ann')).toEqual([404, 'unknown_pod'])
+})
+
 test('the end of a template changes no app', async () => {
   await create(0, 'ann', wish('stays'))
   const before = await fleet.read('stays')

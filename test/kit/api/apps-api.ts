@@ -4,7 +4,7 @@ import { createAppsApi } from '../../../src/api/apps/app.ts'
 import { type AppsApiParts, prefixes } from '../../../src/api/apps/parts.ts'
 import { detailExample, documentWords } from '../../../src/api/apps/words.ts'
 import { apiDocument } from '../../../src/api/document/document.ts'
-import { noApp, noTemplate } from '../../../src/appcontrol/problems.ts'
+import { noApp, noPod, noTemplate } from '../../../src/appcontrol/problems.ts'
 import type { Apps } from '../../../src/appcontrol/service.ts'
 import type { Templates } from '../../../src/appcontrol/templates.ts'
 import { configSchema } from '../../../src/config/schema.ts'
@@ -61,6 +61,7 @@ const callers = [
 export interface AppsScript {
   readonly apps?: Partial<Apps>
   readonly templates?: Partial<Templates>
+  readonly logs?: AppsApiParts['logs']
   readonly revoke?: AppsApiParts['revoke']
   readonly activity?: AppsApiParts['activity']
   readonly config?: object
@@ -81,6 +82,11 @@ export function appsParts({ apps, templates, config = {}, lines = [], ...script 
     log,
     apps: filled(apps, empty),
     templates: filled(templates, noTemplates),
+    logs: {
+      find: async () => {
+        throw noPod()
+      },
+    },
     revoke: async () => {},
     auditor: { request: event => void lines.push(event) },
     ...script,

@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest'
+import { appsApi } from '../../../test/kit/api/apps-api.ts'
+import { detailOf } from '../../../test/kit/api/scripted-api.ts'
+import type { Logs } from '../../appcontrol/logs.ts'
+import { noPod, notMember } from '../../appcontrol/problems.ts'
+import { ApiError, unavailable } from '../../base/errors.ts'
+
+const pod = 'app-mlflow-7c9d5b6f4-x2x8k'
+const path = `=/api/logs/pods/${pod}`
+
+/** A log that says one line, and ends. */
+function says(line: string, asked: unknown[] = []): Logs {
+  return {
+    find: async (wish, { audience }) => {
+      asked.push([wish, audience])
+      return {
+        app: 'mlflow',
+        open: async () => ({
+          stream: async onData => onData(Buffer.from(line)),
+          ...{ pause: () => {}, resume: () => {} },
+        }),
+      }
+    },
+  }
+}
+
+describe('GET /api/logs/pods/{pod}', () => {
+  it('sends the log as text, which no browser takes for a page', async () => {
+    const response = await appsApi({ logs: says('<b>é</b>\n') })('GET', path, 'ann')
+    expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8')
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(await response.text()).toBe('<b>é</b>\n')
+  })
+
+  it('passes its query on, for users and administrators', async () => {
+    const asked: unknown[] = []
+    const call = appsApi({ logs: says('', asked) })
+    await call('GET', path, 'ann')
+    await call('GET', `${path}?follow=true&tailLines=0&container=main`, 'ann')
+    await call('GET', `/admin/logs/pods/${pod}?follow=false&tailLines=1000000`, 'root')
+    expect(asked).toEqual([
+      [{ pod, follow: false }, 'user'],
+      [{ pod, follow: true, tailLines: 0, container: 'main' }, 'user'],
+      [{ pod, follow: false, tailLines: 1_000_000 }, 'admin'],
+    ])
+  })
+
+  it('opens nothing for HEAD', async () => {
+    const logs: Logs = {
+      find: async () => ({
+        app: 'a',
+        open: async () => {
+          throw new Error('opened')
+        },
+      }),
+    }
+    expect((await appsApi({ logs })('HEAD', path, 'ann')).status).toBe(200)
+  })
+
+  it.each([
+    ['?follow=1', 422, 'invalid'],
+    ['?follow=', 422, 'invalid'],
+    ['?tailLines=-1', 422, 'invalid'],
+    ['?tailLines=1e3', 422, 'invalid'],
+    ['?tailLines=1000001', 422, 'invalid'],
+    ['?container=a%2Fb', 422, 'invalid'],
+    ['?container=a&container=b', 422, 'invalid'],
+    ['?previous=true', 422, 'unknown_key'],
+    ['?__proto__=1', 422, 'unknown_key'],
+    ['?follow=%ff', 400, 'malformed'],
+  ])('refuses the query %s', async (query, status, type) => {
+    const response = await appsApi({ logs: says('') })('GET', path + query, 'ann')
+    expect([response.status, (await detailOf(response)).type]).toEqual([status, type])
+  })
+
+  it.each(['A', '-a', 'a_b', 'a%2Fb', '..%2F', 'a'.repeat(254)])('refuses the name %s', async name => {
+    const response = await appsApi({ logs: says('') })('GET', `=/api/logs/pods/${name}`, 'ann')
+    expect([400, 422]).toContain(response.status)
+  })
+
+  it.each([
+    [404, 'unknown_pod', noPod()],
+    [403, 'forbidden', notMember('physics')],
+    [409, 'conflict', new ApiError(409, { msg: 'ContainerCreating', type: 'conflict' })],
+    [503, 'unavailable', unavailable('the log cannot be read now')],
+  ])('answers %d %s, also where that is known when it is opened', async (status, type, error) => {
+    const refuse = async () => {
+      throw error
+    }
+    for (const logs of [{ find: refuse }, { find: async () => ({ app: 'a', open: refuse }) }]) {
+      const response = await appsApi({ logs })('GET', path, 'ann')
+      expect([response.status, (await detailOf(response)).type]).toEqual([status, type])
+    }
+  })
+
+  it('sends no more logs at once than are permitted, and others after these', async () => {
+    const ending = Promise.withResolvers<void>()
+    let opened = Promise.withResolvers<void>()
+    const endless: Logs = {
+      find: async () => ({
+        app: 'a',
+        open: async () => {
+          opened.resolve()
+          return { stream: () => ending.promise, pause: () => {}, resume: () => {} }
+        },
+      }),
+    }
+    const call = appsApi({ logs: endless, config: { api: { limits: { maxLogsPerUser: 2, maxLogs: 3 } } } })
+    const answers: Promise<Response>[] = []
+    const ofRoot = [`/admin/logs/pods/${pod}`, 'root'] as const
+    for (const [where, who] of [[path, 'ann'], [path, 'ann'], ofRoot] as const) {
+      opened = Promise.withResolvers()
+      answers.push(call('GET', where, who))
+      await opened.promise
+    }
+    expect((await call('GET', path, 'ann')).status).toBe(429)
+    expect((await call('GET', ...ofRoot)).status).toBe(503)
+    ending.resolve()
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200])
+    expect((await call('GET', path, 'ann')).status).toBe(200)
+  })
+
+  it('is open to no one without the scope of its path, to no cookie and no page', async () => {
+    const call = appsApi({ logs: says('') })
+    expect((await call('GET', path)).status).toBe(401)
+    for (const who of ['guest', 'root']) expect((await call('GET', path, who)).status).toBe(403)
+    expect((await call('GET', `/admin/logs/pods/${pod}`, 'ann')).status).toBe(403)
+    for (const headers of [{ cookie: 'a=b' }, { 'sec-fetch-site': 'same-origin' }])
+      expect((await call('GET', path, 'ann', { headers: headers as never })).status).toBe(403)
+    expect((await call('POST', path, 'ann')).status).toBe(405)
+  })
+})

@@ -1,0 +1,80 @@
+/** Sends logs of pods as they come: how many, how much, how long, and what becomes of a reader that takes nothing. */
+import type { Context } from 'hono'
+import type { PodLog } from '../../appcontrol/logs.ts'
+import { PerUserLimit, TotalLimit } from '../bounds/held.ts'
+import type { ApiEnv, CommonParts } from '../request/env.ts'
+import { LogPump } from './log-pump.ts'
+
+const headers = {
+  'Content-Type': 'text/plain; charset=utf-8',
+  'Cache-Control': 'no-cache',
+  // Asks balancers not to hold lines back.
+  'X-Accel-Buffering': 'no',
+  // What an app writes is no page.
+  'X-Content-Type-Options': 'nosniff',
+}
+export const logHeaders = Object.fromEntries(Object.entries(headers).filter(([name]) => name !== 'Content-Type'))
+
+/** The answer waits for the log so long; then it begins, and the log follows when the container says something. */
+const openingMs = 2_000
+
+export class LogStreams {
+  readonly #parts: Pick<CommonParts, 'config' | 'clock' | 'draining'>
+  readonly #perUser: PerUserLimit
+  readonly #total: TotalLimit
+
+  constructor(parts: Pick<CommonParts, 'config' | 'clock' | 'draining'>) {
+    this.#parts = parts
+    const { maxLogs, maxLogsPerUser } = parts.config.api.limits
+    this.#perUser = new PerUserLimit(maxLogsPerUser, 'logs')
+    this.#total = new TotalLimit(maxLogs, 'logs')
+  }
+
+  /** @throws {ApiError} when the log cannot be opened, 429, 503 */
+  async answer(c: Context<ApiEnv>, log: PodLog): Promise<Response> {
+    if (c.req.method === 'HEAD') return c.body(null, 200, headers)
+    const leave = this.#enter(c.get('caller').username)
+    const pump = this.#pump(c, log, leave)
+    await Promise.race([pump.opened, this.#parts.clock.sleep(openingMs, pump.over)]).catch(error => {
+      pump.stop()
+      throw error
+    })
+    // A log can be silent for longer than other answers may.
+    c.env?.outgoing?.socket?.setTimeout(0)
+    return c.body(pump.readable, 200, headers)
+  }
+
+  #pump(c: Context<ApiEnv>, log: PodLog, leave: () => void): LogPump {
+    const { config, clock, draining } = this.#parts
+    const { maxLogBytes, maxLogSeconds, writeTimeoutSeconds } = config.api.limits
+    const outgoing = c.env?.outgoing
+    return new LogPump(log, {
+      ...{
+        clock,
+        draining,
+        maxBytes: maxLogBytes,
+        maxMs: maxLogSeconds * 1000,
+        patienceMs: writeTimeoutSeconds * 1000,
+      },
+      sever: outgoing && (() => outgoing.destroy()),
+      onEnd: (end, err) => {
+        leave()
+        c.get('log').debug({ app: log.app, end, err }, 'log ended')
+      },
+    })
+  }
+
+  #enter(username: string): () => void {
+    const leaveUser = this.#perUser.enter(username)
+    try {
+      const leaveAll = this.#total.enter()
+      return () => {
+        leaveUser()
+        leaveAll()
+      }
+    } catch (error) {
+      leaveUser()
+      throw error
+    }
+  }
+}
