@@ -58,7 +58,6 @@ export class LogPump {
   stop = (): void => this.#end('stopped')
 
   async #open(log: PodLog): Promise<void> {
-    if (this.#options.draining?.aborted) this.stop()
     const source = await log.open(this.#ending.signal)
     this.#source = source
     source

@@ -120,6 +120,21 @@ describe('GET /api/logs/pods/{pod}', () => {
     expect((await call('GET', path, 'ann')).status).toBe(200)
   })
 
+  it('is 503 at a replica that ends, also where that begins while the log is opened', async () => {
+    const draining = new AbortController()
+    const slow: Logs = {
+      find: async () => ({
+        app: 'a',
+        open: signal => {
+          draining.abort()
+          return Promise.reject(signal.reason ?? new Error('open'))
+        },
+      }),
+    }
+    const call = appsApi({ logs: slow, draining: draining.signal })
+    for (const _ of [1, 2]) expect((await call('GET', path, 'ann')).status).toBe(503)
+  })
+
   it('is open to no one without the scope of its path, to no cookie and no page', async () => {
     const call = appsApi({ logs: says('') })
     expect((await call('GET', path)).status).toBe(401)

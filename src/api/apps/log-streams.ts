@@ -1,6 +1,7 @@
 /** Sends logs of pods as they come: how many, how much, how long, and what becomes of a reader that takes nothing. */
 import type { Context } from 'hono'
 import type { PodLog } from '../../appcontrol/logs.ts'
+import { unavailable } from '../../base/errors.ts'
 import { PerUserLimit, TotalLimit } from '../bounds/held.ts'
 import type { ApiEnv, CommonParts } from '../request/env.ts'
 import { LogPump } from './log-pump.ts'
@@ -33,11 +34,13 @@ export class LogStreams {
   /** @throws {ApiError} when the log cannot be opened, 429, 503 */
   async answer(c: Context<ApiEnv>, log: PodLog): Promise<Response> {
     if (c.req.method === 'HEAD') return c.body(null, 200, headers)
+    if (this.#parts.draining?.aborted) throw ending()
     const leave = this.#enter(c.get('caller').username)
     const pump = this.#pump(c, log, leave)
     await Promise.race([pump.opened, this.#parts.clock.sleep(openingMs, pump.over)]).catch(error => {
       pump.stop()
-      throw error
+      // The replica may have begun to end meanwhile.
+      throw this.#parts.draining?.aborted ? ending() : error
     })
     // A log can be silent for longer than other answers may.
     c.env?.outgoing?.socket?.setTimeout(0)
@@ -74,7 +77,9 @@ export class LogStreams {
       }
     } catch (error) {
       leaveUser()
-      throw error
+      throw this.#parts.draining?.aborted ? ending() : error
     }
   }
 }
+
+const ending = () => unavailable('this replica ends: another one has the log')

@@ -66,6 +66,7 @@ export interface AppsScript {
   readonly activity?: AppsApiParts['activity']
   readonly config?: object
   readonly lines?: AuditEvent[]
+  readonly draining?: AbortSignal
 }
 
 export function appsParts({ apps, templates, config = {}, lines = [], ...script }: AppsScript = {}) {
