@@ -28,6 +28,8 @@ export interface HalfOptions extends BenchContext {
   readonly tenants?: boolean
   /** Whether the replicas run the idle engine. */
   readonly idle?: boolean
+  /** Addresses of pods. */
+  readonly podRange?: string
   /** Rate of requests for labs. Default: all at once. */
   readonly perSecond?: number
   /** Whether all labs are removed afterwards, and this is measured. */
@@ -106,9 +108,8 @@ export function loopHalf(options: HalfOptions): Promise<LoopHalf> {
   })
 }
 
-/** Nothing is stopped meanwhile. A pod of KWOK has an address of loopback then, which refuses each look at once. */
+/** Nothing is stopped meanwhile. */
 const withIdle = {
-  podRange: '127.77.0.0/16',
   overrides: { idle: { enabled: true, rules: [{ name: 'all', idleTimeoutSeconds: 86_400 }] } } satisfies ConfigInput,
 }
 
