@@ -4,17 +4,24 @@ const mostKnown = 2000
 /** Longer texts are rare, and whoever sends them must not fill the memory. */
 const longestKnown = 64
 
+/** The same text by itself. A part of a header would keep the whole header in memory, also where it is made of nothing else. */
+const alone = (text: string): string => {
+  const flat = Buffer.from(text, 'latin1').toString('latin1')
+  return flat === text ? flat : Buffer.from(text, 'utf16le').toString('utf16le')
+}
+
 /** The same function, without the work for texts that came lately. It must be pure, and make no `undefined`. */
 export function remembered<T extends NonNullable<unknown>>(make: (text: string) => T): (text: string) => T {
   const known = new Map<string, T>()
   return text => {
     const found = known.get(text)
     if (found !== undefined) return found
-    const made = make(text)
-    if (text.length > longestKnown) return made
+    if (text.length > longestKnown) return make(text)
+    const key = alone(text)
+    const made = make(key)
     // Only strangers send so many; the usual ones are back at once.
     if (known.size >= mostKnown) known.clear()
-    known.set(text, made)
+    known.set(key, made)
     return made
   }
 }
