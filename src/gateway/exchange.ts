@@ -88,7 +88,7 @@ export class Exchange {
     this.#body = new Relay({ from: incoming, to: upstream, gate: to.gate, isLast: () => isWhole(incoming), onEnd })
     this.#body.start()
     // An app may answer, or say 100, before the first byte of the body.
-    soonSend(upstream, this.#body)
+    this.#soonSend(upstream, this.#body)
   }
 
   readonly #onClientClose = () => {
@@ -112,7 +112,7 @@ export class Exchange {
     const relay = new Relay({ from: answer, to: outgoing, gate: to.gate, isLast: () => isWhole(answer), onEnd })
     relay.start()
     // A stream of events may have no byte for long.
-    soonSend(outgoing, relay, () => upstream.setTimeout(limits.idleMs))
+    this.#soonSend(outgoing, relay, () => upstream.setTimeout(limits.idleMs))
   }
 
   #writeHead({ statusCode, statusMessage, rawHeaders }: IncomingMessage): boolean {
@@ -165,6 +165,23 @@ export class Exchange {
     const isAsked = answer.headers.upgrade?.toLowerCase() === incoming.headers.upgrade?.toLowerCase()
     if (!this.#isOver && onSwitch && isAsked) this.#end(onSwitch(answer, app, early))
     else this.#fail('refused')
+  }
+
+  /**
+   * Sends the head alone where no byte of the body comes with it: both at once cost one system call. `flushHeaders` would write
+   * bytes above 0x7f as UTF-8.
+   * @param waits called where the body did not come as a whole with its head
+   */
+  #soonSend(message: ClientRequest | ServerResponse, body: Relay, waits?: () => void): void {
+    const isDue = () => !body.hasPassed && !message.writableEnded && !message.destroyed
+    // The process may have been halted meanwhile.
+    const send = () => this.#whenOpen(() => isDue() && message.write(none))
+    // What came with the head passes before this.
+    process.nextTick(() => {
+      if (message.writableEnded || message.destroyed) return
+      waits?.()
+      if (isDue()) setImmediate(() => isDue() && send())
+    })
   }
 
   /** No byte either way for the limit. */
@@ -229,20 +246,3 @@ function isWritten(write: () => void): boolean {
 
 /** Whether all that is left to read of a message is being read. */
 const isWhole = (message: IncomingMessage): boolean => message.complete && message.readableLength === 0
-
-/**
- * Sends the head alone where no byte of the body comes with it: both at once cost one system call. `flushHeaders` would write
- * bytes above 0x7f as UTF-8.
- * @param waits called where the body did not come as a whole with its head
- */
-function soonSend(message: ClientRequest | ServerResponse, body: Relay, waits?: () => void): void {
-  // What came with the head passes before this.
-  process.nextTick(() => {
-    if (message.writableEnded || message.destroyed) return
-    waits?.()
-    if (body.hasPassed) return
-    setImmediate(() => {
-      if (!body.hasPassed && !message.writableEnded && !message.destroyed) message.write(none)
-    })
-  })
-}

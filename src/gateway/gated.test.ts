@@ -1,9 +1,14 @@
 import type { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { answering, type Script, useWires } from '../../test/kit/gateway/wires.ts'
+import { answering, type Script, useWires, type Wire, type Wires } from '../../test/kit/gateway/wires.ts'
 import type { Gate } from './relay.ts'
 
 const start = useWires()
+
+interface Ends {
+  readonly wires: Wires
+  readonly client: Wire
+}
 
 const get = 'GET /x HTTP/1.1\r\nHost: a\r\n\r\n'
 const upgrade = 'GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
@@ -90,6 +95,37 @@ describe.concurrent('the gate of an exchange', () => {
     wires.apps[0]!.socket.resetAndDestroy()
     await client.has('HTTP/1.1 502 ')
     expect(wires.endings).toEqual(['refused'])
+  })
+})
+
+describe.concurrent('a head that goes before its body', () => {
+  const post = 'POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n'
+  const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
+
+  it.each([
+    // One question is that of the request.
+    ['an answer', get, 2, ({ client }: Ends) => client],
+    ['a request', post, 1, ({ wires }: Ends) => wires.apps[0]!],
+  ])('waits when the process was halted after the verdict on %s', async (_, request, most, endOf) => {
+    const looked = Promise.withResolvers<void>()
+    const asked = Promise.withResolvers<void>()
+    const state = { passes: 0, isOpen: false }
+    const gate: Gate = {
+      mayPass: () => state.isOpen || ++state.passes <= most,
+      isOpen: () => true,
+      look: () => {
+        asked.resolve()
+        return looked.promise
+      },
+    }
+    const { wires, client } = await start(app => void (request === get && app.write(head)), { gate })
+    client.write(request)
+    const end = (await wires.app(1)) && endOf({ wires, client })
+    await Promise.race([asked.promise, end.has('HTTP/1.1')])
+    expect(end.text).toBe('')
+    state.isOpen = true
+    looked.resolve()
+    await end.has('\r\n\r\n')
   })
 })
 
