@@ -194,6 +194,19 @@ describe('SlotsByKey', () => {
     expect(slots.size).toBe(0)
   })
 
+  it('lets no more wait for one key than it may', async () => {
+    const { ask, end } = works(new SlotsByKey(1, { maxWaiting: 1 }))
+    const all = [ask('ada', 'a1'), ask('ada', 'a2')]
+    await expect(ask('ada', 'a3')).rejects.toThrow(TooManyWait)
+    all.push(ask('bob', 'b1'))
+    await settled()
+    for (const name of ['a1', 'b1']) end(name)
+    await all[0]
+    await settled()
+    end('a2')
+    await Promise.all(all)
+  })
+
   it('refuses only a key that holds all of its places, until one is freed', () => {
     const slots = new SlotsByKey(1)
     const leave = slots.tryEnter('ada')

@@ -115,10 +115,13 @@ export class Slots {
 /** The same bound for each key separately. Keys without a taken place are removed, or they would add up. */
 export class SlotsByKey {
   readonly #places: number
+  readonly #options: SlotsOptions
   readonly #byKey = new Map<string, Slots>()
 
-  constructor(places: number) {
+  /** @param options of each key */
+  constructor(places: number, options: SlotsOptions = {}) {
     this.#places = places
+    this.#options = options
   }
 
   /** The number of keys that hold places. */
@@ -133,7 +136,7 @@ export class SlotsByKey {
     return () => this.#leave(key, slots)
   }
 
-  /** Runs work when a place of the key is free. */
+  /** Runs work when a place of the key is free. @throws {TooManyWait} when no more may wait for one of the key; the work's errors */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const slots = this.#of(key)
     await slots.enter()
@@ -145,7 +148,7 @@ export class SlotsByKey {
   }
 
   #of(key: string): Slots {
-    const slots = this.#byKey.get(key) ?? new Slots(this.#places)
+    const slots = this.#byKey.get(key) ?? new Slots(this.#places, this.#options)
     this.#byKey.set(key, slots)
     return slots
   }

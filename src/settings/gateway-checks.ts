@@ -68,7 +68,9 @@ export function gatewayWarnings({ gateway, api, identity }: Config): string[] {
     ...(publicUrl?.startsWith('http:') ? ['gateway.publicUrl: is http://, so everything can be read on its way'] : []),
     // An ingress is before almost every gateway.
     ...(trustedProxies.length === 0 && api.tls === undefined
-      ? ['gateway.trustedProxies: is empty, so apps and logs see the address of the proxy for every visitor']
+      ? [
+          'gateway.trustedProxies: is empty, so all visitors behind a proxy have its address: in bounds, for apps and in logs',
+        ]
       : []),
   ]
 }

@@ -154,14 +154,53 @@ describe('Access, of an unknown login,', () => {
     expect(gateway.sessions.reads).toBe(2)
   })
 
-  it('makes its address wait after a hundred, and nobody who is known', async () => {
+  it('makes its address wait in turn after a hundred, and nobody who is known', async () => {
     const ada = gateway.sessions.logIn('ada')
     expect(await from('192.0.2.1', ada.id)).toBe('in')
+    const first = await Promise.all(Array.from({ length: 100 }, () => from('192.0.2.1', newId())))
+    expect(new Set(first)).toEqual(new Set(['login']))
     gateway.sessions.reads = 0
-    for (let i = 0; i < 100; i++) expect(await from('192.0.2.1', newId())).toBe('login')
-    await expect(from('192.0.2.1', newId())).rejects.toMatchObject({ status: 429, headers: { 'Retry-After': '1' } })
-    expect(gateway.sessions.reads).toBe(100)
-    expect([await from('192.0.2.1', ada.id), await from('192.0.2.2', newId())]).toEqual(['in', 'login'])
+    const answered = Promise.withResolvers<void>()
+    gateway.sessions.holdReads = answered.promise
+    // 4 are asked about at once, and 64 wait.
+    const forged = Array.from({ length: 68 }, () => from('192.0.2.1', newId()))
+    const tooMany = { status: 429, headers: { 'Retry-After': '1' } }
+    await expect(from('192.0.2.1', newId())).rejects.toMatchObject(tooMany)
+    expect(gateway.sessions.reads).toBe(4)
+    expect(await from('192.0.2.1', ada.id)).toBe('in')
+    answered.resolve()
+    expect(new Set(await Promise.all(forged))).toEqual(new Set(['login']))
+    expect(gateway.sessions.reads).toBe(68)
+  })
+
+  it('lets in who has just logged in behind an address that others have used up', async () => {
+    const fresh = gateway.sessions.logIn('ada')
+    for (let i = 0; i < 150; i++) await from('192.0.2.1', newId())
+    const forged = Array.from({ length: 60 }, () => from('192.0.2.1', newId()))
+    expect(await from('192.0.2.1', fresh.id)).toBe('in')
+    await Promise.all(forged)
+  })
+
+  it('is asked about by 16 at once beyond the count, whatever their addresses', async () => {
+    const addresses = Array.from({ length: 8 }, (_, i) => `192.0.2.${i}`)
+    for (const address of addresses) for (let i = 0; i < 100; i++) await from(address, newId())
+    gateway.sessions.reads = 0
+    const answered = Promise.withResolvers<void>()
+    gateway.sessions.holdReads = answered.promise
+    const forged = addresses.flatMap(address => Array.from({ length: 10 }, () => from(address, newId())))
+    await settle()
+    expect(gateway.sessions.reads).toBe(16)
+    answered.resolve()
+    await Promise.all(forged)
+    expect(gateway.sessions.reads).toBe(80)
+  })
+
+  it('is asked about once when many wait with the same one', async () => {
+    for (let i = 0; i < 100; i++) await from('192.0.2.1', newId())
+    gateway.sessions.reads = 0
+    const [id, others] = [newId(), Array.from({ length: 4 }, newId)]
+    await Promise.all([...others, ...Array.from({ length: 50 }, () => id)].map(each => from('192.0.2.1', each)))
+    expect(gateway.sessions.reads).toBeLessThanOrEqual(8)
   })
 
   it('counts none that is known, and none while Redis does not answer', async () => {

@@ -1,9 +1,12 @@
 /**
  * Logins that Redis does not know. Whoever forges cookies makes it be asked for each of them. So an id that it did not know is not
- * asked for again at once, and the others are counted by address. One that is known costs nothing.
+ * asked for again at once, and the others are counted by address. One that is known costs nothing. Beyond the count they wait in
+ * turn: behind the same address somebody may just have logged in, and no count tells him from who forges.
  */
 import type { Clock } from '../../base/clock.ts'
 import { ApiError } from '../../base/errors.ts'
+import { Slots, SlotsByKey, TooManyWait } from '../../base/slots.ts'
+import { networkOf } from '../../base/source.ts'
 import { Kept } from './kept.ts'
 import { Tries } from './tries.ts'
 
@@ -16,9 +19,14 @@ const mostKept = 10_000
 /** Browsers whose logins have ended ask with old cookies, and many of them may have one address. */
 const rates = { ofAddress: { perSecond: 20, burst: 100 }, ofAll: { perSecond: 500, burst: 1_000 } }
 
+/** Questions at once beyond that, and how many wait for one. An answer takes a millisecond, so a place is free soon. */
+const turns = { ofNetwork: { places: 4, maxWaiting: 64 }, ofAll: { places: 16, maxWaiting: 1_024 } }
+
 export class Strangers {
   readonly #clock: Pick<Clock, 'monotonicMs'>
   readonly #tries: Tries
+  readonly #turns = new SlotsByKey(turns.ofNetwork.places, turns.ofNetwork)
+  readonly #allTurns = new Slots(turns.ofAll.places, turns.ofAll)
   /** When Redis did not know a hash. */
   readonly #kept = new Kept<number>(mostKept)
 
@@ -36,12 +44,26 @@ export class Strangers {
   /**
    * Asks for a login, and remembers where there is none.
    * @param address of who presents its id
-   * @throws {ApiError} 429 for one who has presented too many that are unknown
+   * @throws {ApiError} 429 where too many wait that are not known
    */
   async ask<T>(hash: string, address: string, read: () => Promise<T | undefined>): Promise<T | undefined> {
-    const atMs = this.#clock.monotonicMs()
     const { afterMs, succeeded } = this.#tries.begin(address)
-    if (afterMs > 0) throw tooMany(afterMs)
+    const begin = () => this.#read(hash, read, succeeded)
+    return afterMs > 0 ? this.#inTurn(address, begin) : begin()
+  }
+
+  async #inTurn<T>(address: string, begin: () => Promise<T>): Promise<T> {
+    try {
+      return await this.#turns.run(networkOf(address), () => this.#allTurns.run(begin))
+    } catch (error) {
+      throw error instanceof TooManyWait ? tooMany() : error
+    }
+  }
+
+  async #read<T>(hash: string, read: () => Promise<T | undefined>, succeeded: () => void): Promise<T | undefined> {
+    // Somebody else may have asked while this one waited.
+    if (this.isStrange(hash)) return undefined
+    const atMs = this.#clock.monotonicMs()
     let isUnknown = false
     try {
       const found = await read()
@@ -55,9 +77,5 @@ export class Strangers {
   }
 }
 
-const tooMany = (afterMs: number) =>
-  new ApiError(
-    429,
-    { msg: 'there were too many unknown logins', type: 'too_many' },
-    { 'Retry-After': String(Math.ceil(afterMs / 1000)) },
-  )
+const tooMany = () =>
+  new ApiError(429, { msg: 'there were too many unknown logins', type: 'too_many' }, { 'Retry-After': '1' })

@@ -39,7 +39,7 @@ export class Visitors {
    * Those whom these ids of cookies may be. Nothing is said of whether their logins still hold.
    * @param address of who presents them
    * @throws {RetryLater} when Redis does not answer
-   * @throws {ApiError} 429 for one who has presented too many that are unknown
+   * @throws {ApiError} 429 where too many wait that are not known
    */
   claimed(loginIds: readonly string[], address: string): Soon<readonly Visitor[]> {
     const found = all(hashesOf(loginIds).map(hash => this.#known.get(hash) ?? this.#meet(hash, address)))

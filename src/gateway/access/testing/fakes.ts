@@ -1,7 +1,7 @@
 /** Redis as the parts of `access` see it, in memory, and a gateway's parts on it with a clock that the test moves. */
 import { setImmediate } from 'node:timers/promises'
 import { ManualClock } from '../../../../test/kit/clock.ts'
-import { silentLog } from '../../../../test/kit/log.ts'
+import { keepingLog } from '../../../../test/kit/log.ts'
 import type { AppRoute } from '../../../base/app-route.ts'
 import { RetryLater } from '../../../base/errors.ts'
 import type { Entry, TableRead } from '../../../store/apps/entries.ts'
@@ -102,6 +102,8 @@ export class FakeSessions {
   reads = 0
   /** Awaited by each question, after its answer is made. */
   hold: Promise<void> = Promise.resolve()
+  /** As `hold`, for logins. */
+  holdReads: Promise<void> = Promise.resolve()
 
   logIn(user: string, groups: readonly string[] = []): { readonly id: string; readonly hash: string } {
     const id = newId()
@@ -113,7 +115,9 @@ export class FakeSessions {
   read = async (hash: string) => {
     this.#answer()
     this.reads++
-    return this.logins.get(hash)
+    const login = this.logins.get(hash)
+    await this.holdReads
+    return login
   }
 
   create = async (session: NewSession) => {
@@ -150,6 +154,7 @@ export class FakeSessions {
 export class FakeGateway {
   readonly clock = new ManualClock({ nowMs: 1_000_000 })
   readonly bell = new FakeBell()
+  readonly log = keepingLog()
   readonly routes = new FakeTable<AppRoute>()
   readonly members = new FakeTable<Members>()
   readonly sessions = new FakeSessions()
@@ -161,8 +166,8 @@ export class FakeGateway {
   readonly cut: CutReason[] = []
 
   constructor() {
-    const { bell, clock, sessions } = this
-    const common = { bell, clock, log: silentLog }
+    const { bell, clock, log, sessions } = this
+    const common = { bell, clock, log }
     const names = { usernameTemplate: 'oidc:{username}', groupTemplate: 'g:{group}' }
     this.routeTable = new RouteTable(this.routes, common)
     this.memberTable = new MemberTable(this.members, names, common)
