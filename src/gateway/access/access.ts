@@ -44,7 +44,7 @@ export interface Admission {
   readonly sessionHash?: string | undefined
   /** For a new cookie. */
   readonly newSessionId?: string | undefined
-  /** Who `user` is. */
+  /** Who `user` is; absent where the app is public. */
   readonly person?: Person | undefined
   /** By which session; absent for one who was let in by a token. */
   readonly admitted?: Admitted | undefined
@@ -111,7 +111,7 @@ export class Access {
 
   /**
    * At once where all is known that it needs.
-   * @throws {ApiError} 429 for an address that has presented too many unknown logins
+   * @throws {ApiError} 429 where too many unknown logins wait
    */
   verdict(presented: Presented): Soon<Verdict> {
     const verdict = this.#judge(presented.appId, route => this.#judgeCookies(route, presented))
@@ -129,11 +129,12 @@ export class Access {
     const person = { user, groups }
     return this.#judge(appId, (route): Verdict => {
       if (!route) return { is: 'unknown' }
+      // Nobody asks about the token while the app is for everybody. So it says nothing when the app is that no more.
+      if (route.audience.kind === 'public') return { is: 'in', route, user }
       const may = this.permits(route, person)
       if (may === 'unknown') return { is: 'unavailable' }
       if (!may) return { is: 'forbidden', route, user }
-      const bearer = route.audience.kind === 'public' ? undefined : by
-      return { is: 'in', route, user, person, bearer }
+      return { is: 'in', route, user, person, bearer: by }
     })
   }
 

@@ -3,7 +3,7 @@
  * the identity source. So that is asked again, in the background.
  */
 import type { Clock } from '../../base/clock.ts'
-import { isUnavailable } from '../../base/errors.ts'
+import { ApiError, isUnavailable } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import type { Person } from './tables.ts'
 
@@ -11,6 +11,12 @@ import type { Person } from './tables.ts'
 export const recheckMs = 60_000
 /** How long the last word of the identity source holds while it does not answer. */
 export const wordMs = 300_000
+/** After that a word is late: until a question was answered, or its time is over. A sweep and the question itself take some time. */
+const lateMs = 15_000
+/** Between two questions about one token while there is no answer. */
+const againMs = 10_000
+/** How long the source counts as away after a question that it did not answer; the next one has failed by then. */
+const awayMs = 30_000
 /** Questions at once. */
 const mostAsked = 8
 
@@ -30,7 +36,11 @@ export interface Asked {
   person: Person
   /** Before the last question was sent that was answered. */
   lookedMs: number
-  isAsked: boolean
+  /** Before the last question was sent. */
+  askedMs: number
+  /** Until the question that was sent has ended. */
+  asking: Promise<void> | undefined
+  readonly open: { readonly size: number }
 }
 
 export interface BearerChecksOptions<T> {
@@ -45,24 +55,54 @@ export interface BearerChecksOptions<T> {
 export class BearerChecks<T extends Asked> {
   readonly #options: BearerChecksOptions<T>
   #asked = 0
+  /** The last one is asked about next. */
+  #due: T[] = []
+  /** Before the last question was sent that the source did not answer. */
+  #failedMs = Number.NEGATIVE_INFINITY
 
   constructor(options: BearerChecksOptions<T>) {
     this.#options = options
   }
 
-  /** Begins to ask about those whose last answer is old, the oldest first. */
+  /** Begins to ask about those whose last answer is old. Those come first that were not asked about for longest. */
   look(all: readonly T[]): void {
-    const beforeMs = this.#options.clock.monotonicMs() - recheckMs
-    const due = all.filter(({ lookedMs, isAsked }) => !isAsked && lookedMs <= beforeMs)
-    due.sort((a, b) => a.lookedMs - b.lookedMs)
-    for (const borne of due.slice(0, mostAsked - this.#asked)) void this.#ask(borne)
+    this.#due = all.filter(borne => this.#isDue(borne)).sort((a, b) => b.askedMs - a.askedMs)
+    this.#askOn()
+  }
+
+  /** Whether bytes may pass by the last word. A late one is none, unless the source does not answer: this process may have been halted. */
+  holds({ lookedMs }: T): boolean {
+    const nowMs = this.#options.clock.monotonicMs()
+    const ageMs = nowMs - lookedMs
+    return ageMs <= recheckMs + lateMs || (nowMs - this.#failedMs <= awayMs && ageMs <= wordMs)
+  }
+
+  #isDue({ lookedMs, askedMs, asking, open }: T): boolean {
+    const nowMs = this.#options.clock.monotonicMs()
+    return open.size > 0 && !asking && nowMs - lookedMs >= recheckMs && nowMs - askedMs >= againMs
+  }
+
+  /** The next one at once, or many would wait for sweeps. */
+  #askOn(): void {
+    while (this.#asked < mostAsked && this.#due.length > 0) {
+      const next = this.#due.pop()!
+      if (this.#isDue(next)) this.#begin(next)
+    }
+  }
+
+  #begin(borne: T): void {
+    this.#asked += 1
+    borne.asking = this.#ask(borne).finally(() => {
+      borne.asking = undefined
+      this.#asked -= 1
+      this.#askOn()
+    })
   }
 
   async #ask(borne: T): Promise<void> {
-    const { clock, log, onPerson, onEnded } = this.#options
+    const { clock, onPerson, onEnded } = this.#options
     const startMs = clock.monotonicMs()
-    borne.isAsked = true
-    this.#asked += 1
+    borne.askedMs = startMs
     try {
       const person = await borne.bearer.ask()
       if (person?.user !== borne.person.user) onEnded(borne)
@@ -72,11 +112,18 @@ export class BearerChecks<T extends Asked> {
         onPerson(borne)
       }
     } catch (error) {
-      // Whoever asks the identity source reports its trouble.
-      if (!isUnavailable(error)) log.error({ err: error }, 'a token that has something open could not be looked at')
-    } finally {
-      borne.isAsked = false
-      this.#asked -= 1
+      this.#failed(error, startMs)
+    }
+  }
+
+  #failed(error: unknown, startMs: number): void {
+    // Whoever asks the identity source reports its trouble.
+    if (isUnavailable(error)) this.#failedMs = Math.max(this.#failedMs, startMs)
+    else if (!isBusy(error)) {
+      this.#options.log.error({ err: error }, 'a token that has something open could not be looked at')
     }
   }
 }
+
+/** The user asks too much at once. He can bring that about, so it says nothing of the source: his late words hold no longer by it. */
+const isBusy = (error: unknown): boolean => error instanceof ApiError && error.status === 429

@@ -41,7 +41,7 @@ export class Cuts {
   readonly #bearers: BearerChecks<Borne>
   readonly #guarding: Guarding<Open> = {
     mayPass: open => this.#mayPass(open),
-    look: () => this.#look(),
+    look: open => this.#look(open),
     remove: open => this.#remove(open),
   }
   #due = new Set<Watched>()
@@ -92,8 +92,7 @@ export class Cuts {
   add(opening: Opening): Guard {
     const open = this.#open.add(opening)
     const { watched, borne } = open
-    if (borne) this.#judge(borne.open.all())
-    else this.#judgeOne(open)
+    this.#judge(borne ? borne.open.all() : [open])
     const { seen } = opening.admitted ?? {}
     // Revoked between the verdict and this, or nobody would know.
     const isDue = seen && (seen.isVoid || this.#nowMs - seen.atMs > holdMs)
@@ -119,12 +118,10 @@ export class Cuts {
 
   /** By what is known here. */
   #judge(all: readonly Open[]): void {
-    for (const open of all) this.#judgeOne(open)
-  }
-
-  #judgeOne(open: Open): void {
-    const reason = reasonAgainst(open, this.#options)
-    if (reason) this.#cut(open, reason)
+    for (const open of all) {
+      const reason = reasonAgainst(open, this.#options)
+      if (reason) this.#cut(open, reason)
+    }
   }
 
   #cutAll(all: readonly Open[], reason: CutReason): void {
@@ -164,7 +161,10 @@ export class Cuts {
     if (isSweep) this.#bearers.look(this.#open.tokens())
     try {
       await this.#ask(isSweep ? this.#open.sessions() : [...due], startMs)
-      if (isSweep) this.#swept(startMs)
+      if (isSweep) {
+        this.#sweptMs = startMs
+        this.#open.prune()
+      }
     } catch (error) {
       this.#failedMs = startMs
       for (const each of due) if (each.open.size > 0) this.#due.add(each)
@@ -174,11 +174,6 @@ export class Cuts {
       this.#answer(served)
     }
     return { ms: Math.max(0, this.#sweptMs + sweepMs - this.#nowMs) }
-  }
-
-  #swept(startMs: number): void {
-    this.#sweptMs = startMs
-    this.#open.prune()
   }
 
   #cutForgotten(): void {
@@ -202,11 +197,11 @@ export class Cuts {
       holds(routes.checkedMs, routes.triedMs, nowMs) &&
       holds(members.checkedMs, members.triedMs, nowMs) &&
       (watched === undefined || holds(watched.lookedMs, this.#failedMs, nowMs)) &&
-      (borne === undefined || nowMs - borne.lookedMs <= wordMs)
+      (borne === undefined || this.#bearers.holds(borne))
     )
   }
 
-  async #look(): Promise<void> {
+  async #look({ borne }: Open): Promise<void> {
     const { routes, members } = this.#options
     const own = new Promise<void>(resolve => {
       if (this.#loop.signal.aborted) return resolve()
@@ -214,6 +209,7 @@ export class Cuts {
       this.#loop.wake()
     })
     await Promise.all([own, routes.look(), members.look()])
+    await borne?.asking
   }
 
   #lookSoon(all: Iterable<Watched>): void {

@@ -23,7 +23,7 @@ export interface Guard {
 /** Who watches over what is open. */
 export interface Guarding<T> {
   mayPass(open: T): boolean
-  look(): Promise<void>
+  look(open: T): Promise<void>
   remove(open: T): void
 }
 
@@ -46,7 +46,7 @@ export class GuardOf<T extends { readonly isOpen: boolean }> implements Guard {
   }
 
   look(): Promise<void> {
-    return this.#guarding.look()
+    return this.#guarding.look(this.#open)
   }
 
   remove(): void {

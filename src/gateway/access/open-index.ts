@@ -120,7 +120,7 @@ export class OpenIndex {
     const known = this.#byToken.get(bearer.key)
     const isLater = known !== undefined && (known.open.size === 0 || lookedMs >= known.lookedMs)
     if (known) return isLater ? Object.assign(known, { bearer, person, lookedMs }) : known
-    const borne: Borne = { bearer, open: new Pile(), person, lookedMs, isAsked: false }
+    const borne: Borne = { bearer, open: new Pile(), person, lookedMs, askedMs: lookedMs, asking: undefined }
     this.#byToken.set(bearer.key, borne)
     return borne
   }
