@@ -88,6 +88,43 @@ describe('Cuts', () => {
     expect(open.reasons).toEqual(['ended'])
   })
 
+  it('lets no byte of a session pass that a ring concerns, before Redis was asked', async () => {
+    const open = await gateway.open('mlflow', [id])
+    const other = await gateway.open('mlflow', [gateway.sessions.logIn('ada').id])
+    gateway.sessions.isDown = true
+    const passing = () => [open, other].map(({ guard }) => guard.mayPass())
+    gateway.bell.ring({ what: 'sessions', subject: { kind: 'login', name: hash } })
+    expect(passing()).toEqual([false, true])
+    await gateway.pass(250)
+    expect([passing(), open.reasons]).toEqual([[false, true], []])
+    // Another ring while Redis is asked: the answer may be from before it.
+    const answered = Promise.withResolvers<void>()
+    Object.assign(gateway.sessions, { isDown: false, hold: answered.promise })
+    await gateway.pass(250)
+    gateway.bell.ring({ what: 'sessions', subject: { kind: 'login', name: hash } })
+    gateway.sessions.hold = new Promise(() => {})
+    answered.resolve()
+    await settle()
+    expect(passing()).toEqual([false, true])
+  })
+
+  it('lets a session pass again that holds after a ring', async () => {
+    const open = await gateway.open('mlflow', [id])
+    gateway.bell.ring({ what: 'sessions', subject: { kind: 'app', name: 'mlflow' } })
+    await settle()
+    expect([open.guard.mayPass(), open.reasons]).toEqual([true, []])
+  })
+
+  it('lets no byte pass of what was revoked between its verdict and this, before Redis was asked', async () => {
+    const verdict = await gateway.verdict('mlflow', [id])
+    if (verdict.is !== 'in') throw new Error(verdict.is)
+    gateway.sessions.isDown = true
+    gateway.bell.ring({ what: 'sessions', subject: { kind: 'user', name: 'ada' } })
+    const open = gateway.keep(verdict)
+    await gateway.pass(250)
+    expect([open.guard.mayPass(), open.reasons]).toEqual([false, []])
+  })
+
   it('cuts nothing by an answer that is older than what let it in', async () => {
     const open = await gateway.open('mlflow', [id])
     let answer = () => {}

@@ -145,7 +145,9 @@ export class Cuts {
         this.#cutAll(watched.open.all(), 'ended')
         continue
       }
-      Object.assign(watched, { person, version, lookedMs: startMs })
+      // Whatever came to be due since then wants a later answer.
+      const isVoid = watched.isVoid && this.#due.has(watched)
+      Object.assign(watched, { person, version, lookedMs: startMs, isVoid })
       onUse?.(watched.seen)
       if (words?.isTooOld(loginHash)) this.#cutAll(watched.open.all(), 'unavailable')
       this.#judge(watched.open.all())
@@ -196,7 +198,7 @@ export class Cuts {
     return (
       holds(routes.checkedMs, routes.triedMs, nowMs) &&
       holds(members.checkedMs, members.triedMs, nowMs) &&
-      (watched === undefined || holds(watched.lookedMs, this.#failedMs, nowMs)) &&
+      (watched === undefined || (!watched.isVoid && holds(watched.lookedMs, this.#failedMs, nowMs))) &&
       (borne === undefined || this.#bearers.holds(borne))
     )
   }
@@ -225,7 +227,10 @@ export class Cuts {
     if (what !== 'sessions' || !subject) return
     const { kind, name } = subject
     const isMeant = ({ loginHash, user, appId }: Seen['claim']) => name === { login: loginHash, user, app: appId }[kind]
-    this.#lookSoon(this.#open.sessions().filter(({ seen }) => isMeant(seen.claim)))
+    const meant = this.#open.sessions().filter(({ seen }) => isMeant(seen.claim))
+    // Redis may fail to say so.
+    for (const each of meant) each.isVoid = true
+    this.#lookSoon(meant)
     this.#cutByToken((user, appId) => name === { user, app: appId }[kind as 'user' | 'app'])
   }
 

@@ -15,6 +15,8 @@ export interface Watched {
   version: string
   /** When the last look began that found it to hold. */
   lookedMs: number
+  /** It was revoked since, or may have been: nothing passes before it was looked at. */
+  isVoid: boolean
 }
 
 /** One token that has something open. */
@@ -108,7 +110,7 @@ export class OpenIndex {
       return known
     }
     // Nobody has looked at one that had nothing open.
-    const fresh = { seen, person: visitor, version, lookedMs: seen.atMs }
+    const fresh = { seen, person: visitor, version, lookedMs: seen.atMs, isVoid: seen.isVoid }
     if (known) return Object.assign(known, fresh)
     const watched: Watched = { ...fresh, open: new Pile() }
     this.#bySession.set(seen.key, watched)
