@@ -56,11 +56,12 @@ describe('parseOptions', () => {
 })
 
 describe('--apps', () => {
-  it('allows a number of controllers, and no other place or story', () => {
+  it('allows a number of controllers, and no other place or story but the cluster', () => {
     expect(parseOptions('--apps --replicas 2'.split(' '))).toMatchObject({ apps: true, replicas: 2 })
-    for (const other of ['--hub', '--idle', '--tenants', '--in-cluster', '--kwok 1', '--kubeconfig f']) {
+    for (const other of ['--hub', '--idle', '--tenants', '--kwok 1', '--kubeconfig f']) {
       expect(() => parseOptions(['--apps', ...other.split(' ')]), other).toThrow(/not with --apps/)
     }
+    expect(parseOptions('--in-cluster --apps --tenants'.split(' '))).toMatchObject({ inCluster: true, apps: true })
   })
 })
 

@@ -18,7 +18,8 @@ export const usage = `usage: npm run demo -- [OPTIONS]
   --tenants           people make namespaces and become root of them; with --in-cluster: install tenants too
   --notebooks         with --in-cluster: install notebooks too, and leave a StatefulSet alone until it is stopped
   --idle              five labs are left alone: those that nobody uses end (needs a real node); with --hub through a Hub
-  --apps              MLflow and Streamlit for a group, with a browser, through two gateways (needs a real node)
+  --apps              MLflow and Streamlit for a group, with a browser, through two gateways (needs a real node);
+                      with --in-cluster: install apps and gateways too
   --hub-version N     its major version, 5 or 6 (default 6)
   --rollout N         with --in-cluster and --once: replace all replicas while N labs are created on KWOK
   --kubeconfig FILE   use this cluster instead of one in a box
@@ -42,7 +43,7 @@ export interface DemoOptions {
   readonly notebooks: boolean
   /** Whether labs are left alone until those that nobody uses end. */
   readonly idle: boolean
-  /** Whether a group has apps, instead of labs. */
+  /** Whether a group has apps, instead of labs; in the cluster, beside labs. */
   readonly apps: boolean
   /** Number of labs created while all replicas are replaced; 0 for no rollout. */
   readonly rollout: number
@@ -105,8 +106,8 @@ function refuseMixtures(values: ReturnType<typeof parse>): void {
   for (const name of ['tenants', 'in-cluster', 'kwok', 'kubeconfig', 'context'] as const) {
     if (values.idle && values[name]) throw new UsageError(`--${name}: not with --idle`)
   }
-  for (const name of ['hub', 'idle', 'tenants', 'in-cluster', 'kwok', 'kubeconfig', 'context'] as const) {
-    if (values.apps && values[name]) throw new UsageError(`--${name}: not with --apps`)
+  for (const name of ['hub', 'idle', 'tenants', 'kwok', 'kubeconfig', 'context'] as const) {
+    if (values.apps && values[name] && !values['in-cluster']) throw new UsageError(`--${name}: not with --apps`)
   }
   const place = values.hub ? '--hub' : values['in-cluster'] ? '--in-cluster' : '--tenants'
   if (!values.hub && !values['in-cluster'] && !values.tenants) return

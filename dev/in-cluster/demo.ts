@@ -8,6 +8,7 @@ import { keepRights } from '../kube/rights.ts'
 import { aborted } from '../process/program.ts'
 import { createProgress, type Progress } from '../process/progress.ts'
 import { openRun } from '../run/run.ts'
+import { type ShownApp, showApp } from './app.ts'
 import { askFromInside, type InsideAnswer } from './inside.ts'
 import { type ShownNotebook, showNotebook } from './notebook.ts'
 import { complaints, type RolloutReport, rolloutUnderLoad } from './rollout.ts'
@@ -33,6 +34,8 @@ export interface InClusterReport {
   readonly tenant: ShownTenant | null
   /** A StatefulSet that nobody used; null without `--notebooks`. */
   readonly notebook: ShownNotebook | null
+  /** An app that became Ready, and who sees its page; null without `--apps`. */
+  readonly app: ShownApp | null
   readonly rollout: RolloutReport | null
   readonly seconds: {
     readonly setup: number
@@ -67,6 +70,7 @@ export async function demoInCluster(options: DemoOptions, signal: AbortSignal): 
       kwok,
       tenants: options.tenants,
       notebooks: options.notebooks,
+      apps: options.apps,
       progress,
       signal,
     })
@@ -106,13 +110,17 @@ async function show(
       )
     : null
   if (notebook) say(options, formatNotebook(notebook))
+  const app = options.apps
+    ? await progress.part('a PhApplication, until its group sees its page', () => showApp(stack, signal))
+    : null
+  if (app) say(options, formatApp(app))
   const spawned = options.lab ? await spawn(context) : null
   const { layout, ...figures } = prepared.image
   const report: InClusterReport = {
     url,
     kubeconfig: cluster.kubeconfig,
     users: Object.fromEntries(Object.entries(stack.users).map(([name, { token }]) => [name, { token }])),
-    ...{ image: figures, pods, inside, start, tenant, notebook, rollout: null },
+    ...{ image: figures, pods, inside, start, tenant, notebook, app, rollout: null },
     lab: spawned?.lab ?? null,
     seconds: { ...seconds, spawn: spawned?.seconds ?? null, delete: null },
   }
@@ -162,6 +170,9 @@ const formatTenant = ({ name, columns, seconds }: ShownTenant) =>
 
 const formatNotebook = ({ name, stoppedAt, seconds }: ShownNotebook) =>
   `The StatefulSet ${name}, which nobody used, was stopped at ${stoppedAt}; its pod was gone ${seconds} s after it was ready.\n`
+
+const formatApp = ({ name, columns, member, stranger, seconds }: ShownApp) =>
+  `The app ${name} was Ready after ${seconds} s. At a gateway its group got ${member}, a stranger ${stranger}:\n  ${columns}\n`
 
 function formatRollout(report: RolloutReport): string {
   const { labs, failedSpawns, requests, repeated, failedRequests, streamsResumed, seconds } = report

@@ -5,7 +5,9 @@ import { join, resolve } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { configSchema } from '../../src/config/schema.ts'
+import { crossProblems } from '../../src/settings/checks.ts'
 import { makeUsers } from '../stack/config.ts'
+import { gatewayTokens } from './apps.ts'
 import { makeCertificates, type OverlayPlan, placeLabs, writeOverlay } from './overlay.ts'
 
 const digest = `sha256:${'a'.repeat(64)}`
@@ -100,11 +102,29 @@ test('writeOverlay leaves tenants out when nobody asks for them', async () => {
   expect(existsSync(join(plan.folder, 'tenants.yaml'))).toBe(false)
 })
 
+test('writeOverlay adds apps and gateways with two users of Redis and one prefix, and gives gateways the tokens', async () => {
+  await writeOverlay({ ...plan, apps: true })
+  const { components, patches } = parse(text('kustomization.yaml'))
+  const names = components.map((each: string) => each.split('/').at(-1))
+  expect(names).toEqual(['apps', 'gateway', 'api-tls', 'redis-tls', 'ca'])
+  const config = (name: string) => configSchema.parse(parse(text(`${name}.yaml`), { version: '1.1' }))
+  const [apps, gateway] = [config('apps'), config('gateway')]
+  for (const each of [apps, gateway]) expect(crossProblems(each)).toEqual([])
+  expect(apps.redis).toMatchObject({ url: 'rediss://skylab-apps@skylab-redis:6379', keyPrefix: 'skylab-apps' })
+  expect(gateway.redis).toMatchObject({ url: 'rediss://skylab-gateway@skylab-redis:6379', keyPrefix: 'skylab-apps' })
+  expect(gateway.gateway.publicUrl).toBe(apps.apps.publicUrl)
+  expect(gateway.api.tls).toMatchObject({ certFile: '/etc/skylab/tls/tls.crt' })
+  for (const name of ['apps', 'gateway'])
+    expect(text('users.acl')).toContain(`\nuser skylab-${name} reset on >${text(`${name}-password`)} `)
+  expect(patches).toContainEqual(gatewayTokens)
+})
+
 test('makeCertificates puts names and addresses of the Services into certificates of one authority', async () => {
   await writeOverlay(plan)
   const { secretGenerator, patches } = parse(text('kustomization.yaml'))
   for (const [secret, service] of [
     ['skylab-api-tls', 'skylab'],
+    ['skylab-api-tls', 'skylab-gateway'],
     ['skylab-redis-tls', 'skylab-redis'],
   ]) {
     const { files } = secretGenerator.find(({ name }: { name: string }) => name === secret)

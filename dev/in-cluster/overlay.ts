@@ -10,8 +10,9 @@ import { renderTenantRights } from '../../src/tenants/settings.ts'
 import { TestAuthority } from '../../test/kit/tls/authority.ts'
 import { controllerServiceIps } from '../kube/credentials.ts'
 import { k8sFolder } from '../kube/kustomize.ts'
-import { notebooksUser, redisUsers, tenantsUser } from '../redis/users.ts'
+import { appsUser, gatewayUser, notebooksUser, redisUsers, tenantsUser } from '../redis/users.ts'
 import { type ConfigInput, type DemoUsers, formatUsers, kwokPlacement, makeSealingKey } from '../stack/config.ts'
+import { appsConfig, gatewayConfig, gatewayTokens } from './apps.ts'
 import type { ImageReferences } from './images.ts'
 import type { PodRegistry } from './registry.ts'
 
@@ -31,15 +32,21 @@ export interface OverlayPlan {
   readonly tenants: boolean
   /** Whether the component notebooks is. Default: no. */
   readonly notebooks?: boolean
+  /** Whether the components apps and gateway are. Default: no. */
+  readonly apps?: boolean
 }
 
 /** Components with a controller, a Redis user and a configuration of their own. */
-const wings = ['tenants', 'notebooks'] as const
+const wings = ['tenants', 'notebooks', 'apps', 'gateway'] as const
 type Wing = (typeof wings)[number]
 const redisUserOf: Readonly<Record<Wing, (password: string) => string>> = {
   tenants: tenantsUser,
   notebooks: notebooksUser,
+  apps: appsUser,
+  gateway: gatewayUser,
 }
+
+const wingsOf = (plan: OverlayPlan) => wings.filter(wing => plan[wing === 'gateway' ? 'apps' : wing])
 
 /** Certificates of the API and of Redis, for their names and addresses in the cluster. */
 export interface Certificates {
@@ -62,7 +69,7 @@ export async function writeOverlay(plan: OverlayPlan): Promise<Overlay> {
   const { folder, images, registry, users, certificates, tenants } = plan
   await mkdir(folder, { mode: 0o700 })
   const redisPassword = makePassword()
-  const installed = wings.filter(wing => plan[wing])
+  const installed = wingsOf(plan)
   const passwords = installed.map(wing => [wing, makePassword()] as const)
   const wingUsers = passwords.map(([wing, password]) => redisUserOf[wing](password))
   const secrets: Record<string, string> = {
@@ -98,6 +105,7 @@ export async function writeOverlay(plan: OverlayPlan): Promise<Overlay> {
     ],
     patches: [
       ...(tenants ? [{ path: 'tenants-rights.yaml' }] : []),
+      ...(plan.apps ? [gatewayTokens] : []),
       ...Object.entries(controllerServiceIps).map(([name, value]) => ({
         target: { kind: 'Service', name },
         patch: JSON.stringify([{ op: 'add', path: '/spec/clusterIP', value }]),
@@ -109,29 +117,32 @@ export async function writeOverlay(plan: OverlayPlan): Promise<Overlay> {
 }
 
 /** Those with a Deployment come first: the others patch it too. */
-const componentsOf = (plan: OverlayPlan) => [...wings.filter(wing => plan[wing]), 'api-tls', 'redis-tls', 'ca']
+const componentsOf = (plan: OverlayPlan) => [...wingsOf(plan), 'api-tls', 'redis-tls', 'ca']
 
 const makePassword = () => randomBytes(24).toString('hex')
 /** Name of its file, and key of the Secret. */
 const passwordOf = (wing: Wing) => `${wing}-password`
 
-/** As a user of its own, by TLS. */
+/** As a user of its own, by TLS. Gateways read what the controller of apps writes. */
 const redisOf = (wing: Wing): ConfigInput['redis'] => ({
-  ...{ url: `rediss://skylab-${wing}@skylab-redis:6379`, keyPrefix: `skylab-${wing}` },
+  ...{ url: `rediss://skylab-${wing}@skylab-redis:6379`, keyPrefix: `skylab-${wing === 'gateway' ? 'apps' : wing}` },
   ...{ passwordFile: '/etc/skylab/secrets/redis.password', caFile: '/etc/skylab/redis-tls/ca.crt' },
 })
 
 const writeWing: Readonly<Record<Wing, (folder: string) => Promise<void>>> = {
   tenants: writeTenants,
   notebooks: writeNotebooks,
+  apps: folder => writeConfig(folder, 'apps', appsConfig()),
+  gateway: folder => writeConfig(folder, 'gateway', { ...gatewayConfig(), api: { tls: apiTls } }),
 }
 
+/** A configuration with the wing's way to Redis. */
+const writeConfig = (folder: string, wing: Wing, config: ConfigInput): Promise<void> =>
+  writeFile(join(folder, `${wing}.yaml`), stringify({ ...config, redis: redisOf(wing) }, { version: '1.1' }))
+
 async function writeNotebooks(folder: string): Promise<void> {
-  const config: ConfigInput = {
-    ...{ run: ['notebooks'], redis: redisOf('notebooks') },
-    idle: { enabled: true, rules: [{ name: 'demo', idleTimeoutSeconds: 60, warnSeconds: 0 }] },
-  }
-  await writeFile(join(folder, 'notebooks.yaml'), stringify(config, { version: '1.1' }))
+  const rule = { name: 'demo', idleTimeoutSeconds: 60, warnSeconds: 0 }
+  await writeConfig(folder, 'notebooks', { run: ['notebooks'], idle: { enabled: true, rules: [rule] } })
 }
 
 /** The configuration of the controller of tenants, and the rights that follow from it. */
@@ -154,12 +165,16 @@ export async function makeCertificates(folder: string): Promise<Certificates> {
   const authority = new TestAuthority(folder)
   const named = (service: keyof typeof controllerServiceIps) => {
     const names = ['', '.skylab', '.skylab.svc', '.skylab.svc.cluster.local'].map(suffix => `DNS:${service}${suffix}`)
-    return { alternatives: [...names, `IP:${controllerServiceIps[service]}`] }
+    return [...names, `IP:${controllerServiceIps[service]}`]
   }
-  authority.issue('api', named('skylab'))
-  authority.issue('redis', named('skylab-redis'))
+  // The component api-tls has one certificate for all.
+  authority.issue('api', { alternatives: [...named('skylab'), ...named('skylab-gateway')] })
+  authority.issue('redis', { alternatives: named('skylab-redis') })
   return { folder, authority: authority.ca }
 }
+
+/** Where the component api-tls has it. */
+const apiTls = { certFile: '/etc/skylab/tls/tls.crt', keyFile: '/etc/skylab/tls/tls.key' }
 
 const certificateFiles = (name: string) => [`tls.crt=pki/${name}.crt`, `tls.key=pki/${name}.key`, 'ca.crt=pki/ca.crt']
 
@@ -168,7 +183,7 @@ export async function placeLabs({ folder, registry, labs }: OverlayPlan, nodes: 
   const config: ConfigInput = parse(await readFile(join(overlay, 'skylab.yaml'), 'utf8'), { version: '1.1' })
   const changed: ConfigInput = {
     ...config,
-    api: { ...config.api, tls: { certFile: '/etc/skylab/tls/tls.crt', keyFile: '/etc/skylab/tls/tls.key' } },
+    api: { ...config.api, tls: apiTls },
     redis: { ...config.redis, url: 'rediss://skylab@skylab-redis:6379', caFile: '/etc/skylab/redis-tls/ca.crt' },
     images: { registry: registry.address, ...labs },
     lab: { ...config.lab, ...(nodes === 'kwok' ? kwokPlacement : {}) },

@@ -52,6 +52,8 @@ export interface InClusterOptions {
   readonly tenants: boolean
   /** Whether the component notebooks is. */
   readonly notebooks: boolean
+  /** Whether the components apps and gateway are. */
+  readonly apps: boolean
   readonly progress: Progress
   readonly signal?: AbortSignal | undefined
 }
@@ -67,6 +69,8 @@ export interface InCluster {
   readonly authority: string
   readonly users: DemoUsers
   readonly images: ImageReferences
+  /** The labs' image, as pods of the real node may name it. */
+  readonly labImage: string
   /** Changes the configuration, which replaces the replicas; resolves when the new ones are ready. */
   sendLabsTo(nodes: 'real' | 'kwok'): Promise<void>
 }
@@ -91,6 +95,7 @@ export async function startInCluster(options: InClusterOptions): Promise<InClust
     await rolledOut(kubectl, 'deployment/skylab')
     if (plan.tenants) await rolledOut(kubectl, 'deployment/skylab-tenants')
     if (plan.notebooks) await rolledOut(kubectl, 'deployment/skylab-notebooks')
+    if (plan.apps) await appsRolledOut(kubectl)
   }
   await progress.part('overlay demo, until its replicas are ready', async () => {
     await provideVolume(cluster, stateDir)
@@ -104,11 +109,13 @@ export async function startInCluster(options: InClusterOptions): Promise<InClust
     await placeLabs(plan, nodes)
     await apply()
   }
-  return { cluster, kubectl, url, redisUrl, authority, users, images: plan.images, sendLabsTo }
+  const { docker, recommendedTag = 'recommended' } = plan.labs
+  const labImage = `${cluster.registry}/${docker!.repository}:${recommendedTag}`
+  return { cluster, kubectl, url, redisUrl, authority, users, images: plan.images, labImage, sendLabsTo }
 }
 
 async function planOverlay(options: InClusterOptions, cluster: Cluster, users: DemoUsers): Promise<OverlayPlan> {
-  const { stateDir, prepared, tenants, notebooks, progress, signal } = options
+  const { stateDir, prepared, tenants, notebooks, apps, progress, signal } = options
   const { tools, image } = prepared
   const [certificates, registry, images, labs] = await Promise.all([
     makeCertificates(join(stateDir, 'certificates')),
@@ -132,6 +139,7 @@ async function planOverlay(options: InClusterOptions, cluster: Cluster, users: D
     certificates,
     tenants,
     notebooks,
+    apps,
   }
 }
 
@@ -167,6 +175,13 @@ async function provideVolume(cluster: Cluster, stateDir: string): Promise<void> 
 /** Fails with kubectl's message when that takes too long. */
 export async function rolledOut(kubectl: Kubectl, what: string, namespace = 'skylab'): Promise<void> {
   await kubectl(['rollout', 'status', what, '-n', namespace, '--timeout=180s'])
+}
+
+/** Gateways are ready once the controllers have written a table of routes. Their number is that of the autoscaler. */
+async function appsRolledOut(kubectl: Kubectl): Promise<void> {
+  await rolledOut(kubectl, 'deployment/skylab-apps')
+  const two = '--for=jsonpath={.status.readyReplicas}=2'
+  await kubectl(['wait', two, 'deployment/skylab-gateway', '-n', 'skylab', '--timeout=180s'])
 }
 
 async function addressOf(kubectl: Kubectl, service: string): Promise<string> {

@@ -9,7 +9,9 @@ export const firstServiceIp = '10.96.0.1'
 /** The address of DNS for pods, when a server answers there. */
 export const dnsServiceIp = '10.96.0.10'
 /** Addresses of the controller's Services in the cluster, fixed so that certificates can contain them. */
-export const controllerServiceIps = { skylab: '10.96.0.20', 'skylab-redis': '10.96.0.21' } as const
+export const controllerServiceIps = {
+  ...{ skylab: '10.96.0.20', 'skylab-redis': '10.96.0.21', 'skylab-gateway': '10.96.0.22' },
+} as const
 export const nodeName = 'node-1'
 
 /** Clients with a token for the API server, and the groups that give them their rights. */

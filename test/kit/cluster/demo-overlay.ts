@@ -15,7 +15,7 @@ export const demoReference = (image: string): string => `127.0.0.1:5000/skylab/$
 
 /** @returns its folder, and its objects */
 export async function buildDemoOverlay(
-  wings: Pick<OverlayPlan, 'tenants' | 'notebooks'>,
+  wings: Pick<OverlayPlan, 'tenants' | 'notebooks' | 'apps'>,
 ): Promise<{ readonly folder: string; readonly objects: readonly Manifest[] }> {
   const run = mkdtempSync(join(stateDir, 'in-cluster-'))
   const authority = join(run, 'authority')
