@@ -6,10 +6,9 @@ import { parse, parseAllDocuments, stringify } from 'yaml'
 import { k8sFolder, kustomize } from '../../dev/kube/kustomize.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import { crossProblems } from '../../src/settings/checks.ts'
-import { gafaelfawrCrd } from '../kit/cluster/gafaelfawr-crd.ts'
+import { defineGafaelfawr } from '../kit/cluster/gafaelfawr-crd.ts'
 import { AdminKube } from '../kit/cluster/kube.ts'
 import { forms, type Manifest, mountedFiles, secretsOf, tryOut } from '../kit/cluster/manifests.ts'
-import { eventually } from '../kit/cluster/world.ts'
 import { testBed } from '../kit/testbed.ts'
 
 const { kubectl, kubeconfig, stateDir } = testBed()
@@ -23,13 +22,7 @@ const find = (overlay: string, kind: string, name = 'skylab'): Manifest =>
 
 beforeAll(async () => {
   for (const overlay of overlays) texts[overlay] = await kustomize(kubectl, join(k8sFolder, 'overlays', overlay))
-  const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-  const made = await admin.request('POST', crds, gafaelfawrCrd)
-  expect([201, 409]).toContain(made.status)
-  await eventually('the custom resource', async () => {
-    const { status } = await admin.request('GET', '/apis/gafaelfawr.lsst.io/v1alpha1/gafaelfawringresses')
-    return status === 200
-  })
+  await defineGafaelfawr(admin)
 })
 afterAll(() => admin.close())
 

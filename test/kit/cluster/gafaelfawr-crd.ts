@@ -2,6 +2,8 @@
  * The part of Gafaelfawr's custom resource that our ingresses use, so that an API server validates them. Fields that
  * are missing here are refused. Written after its documentation.
  */
+import type { AdminKube } from './kube.ts'
+import { eventually } from './world.ts'
 
 const text = { type: 'string' }
 const texts = { type: 'array', items: text }
@@ -43,7 +45,7 @@ const template = object(
   ['metadata', 'spec'],
 )
 
-export const gafaelfawrCrd = {
+const gafaelfawrCrd = {
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
   metadata: { name: 'gafaelfawringresses.gafaelfawr.lsst.io' },
@@ -61,3 +63,13 @@ export const gafaelfawrCrd = {
     ],
   },
 } as const
+
+/** Adds it to the cluster; resolves when the API server knows it. */
+export async function defineGafaelfawr(admin: AdminKube): Promise<void> {
+  const made = await admin.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', gafaelfawrCrd)
+  if (made.status !== 201 && made.status !== 409) throw new Error(`${made.status} ${made.body.message}`)
+  await eventually('the custom resource', async () => {
+    const { status } = await admin.request('GET', '/apis/gafaelfawr.lsst.io/v1alpha1/gafaelfawringresses')
+    return status === 200
+  })
+}

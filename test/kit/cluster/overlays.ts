@@ -1,4 +1,4 @@
-/** Overlays of an operator over `k8s/overlays/demo`, built by kustomize. */
+/** Overlays of an operator over one of `k8s/overlays`, built by kustomize. */
 import { mkdtempSync, realpathSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { parseAllDocuments, stringify } from 'yaml'
@@ -9,6 +9,10 @@ import type { Manifest } from './manifests.ts'
 const { kubectl, stateDir } = testBed()
 
 export interface OperatorsOverlay {
+  /** The folder of `k8s/overlays` below it. Default: demo. */
+  readonly base?: 'demo' | 'gafaelfawr'
+  /** Names of `files` with more objects. */
+  readonly resources?: readonly string[]
   /** Folders of `k8s/components`, in their order. */
   readonly components: readonly string[]
   /** More for the kustomization. */
@@ -18,13 +22,14 @@ export interface OperatorsOverlay {
 }
 
 /** The objects of an overlay, as an operator would apply them. */
-export async function buildOverlay({ components, more = {}, files = {} }: OperatorsOverlay): Promise<Manifest[]> {
+export async function buildOverlay(plan: OperatorsOverlay): Promise<Manifest[]> {
+  const { base = 'demo', resources = [], components, more = {}, files = {} } = plan
   const folder = mkdtempSync(join(stateDir, 'overlay-'))
   const from = (...path: string[]) => relative(realpathSync(folder), join(realpathSync(k8sFolder), ...path))
   const site = {
     apiVersion: 'kustomize.config.k8s.io/v1beta1',
     kind: 'Kustomization',
-    resources: [from('overlays', 'demo')],
+    resources: [from('overlays', base), ...resources],
     components: components.map(name => from('components', name)),
     ...more,
   }
