@@ -65,6 +65,8 @@ export interface AppsScript {
   readonly revoke?: AppsApiParts['revoke']
   readonly activity?: AppsApiParts['activity']
   readonly config?: object
+  readonly log?: AppsApiParts['log']
+  readonly tracing?: AppsApiParts['tracing']
   readonly lines?: AuditEvent[]
   readonly draining?: AbortSignal
 }
