@@ -119,13 +119,14 @@ async function restore(redis: Redis, { redis: entries, about }: Past, byMs: numb
   const writes = redis.multi()
   for (const [key, recorded] of Object.entries(exchangeUids(entries, table))) {
     const entry = moveEntry(key, recorded, about.times, byMs)
-    write(writes, key, entry)
+    writeEntry(writes, key, entry)
     if (entry.ttlMs !== null) writes.pexpireat(key, about.recordedAtMs + entry.ttlMs + byMs)
   }
   for (const [error] of (await writes.exec()) ?? []) if (error) throw error
 }
 
-function write(writes: ReturnType<Redis['multi']>, key: string, entry: RedisEntry): void {
+/** Into a transaction, without its TTL. */
+export function writeEntry(writes: ReturnType<Redis['multi']>, key: string, entry: RedisEntry): void {
   switch (entry.type) {
     case 'string':
       writes.set(key, entry.value)
