@@ -68,9 +68,8 @@ afterAll(() => admin.close())
 test('the overlay gafaelfawr with apps and the gateway is accepted, with a configuration of apps whose files exist', async () => {
   const answer = await tryOut(textOf(objects))
   expect(answer.trim().split('\n')).toHaveLength(objects.length)
-  for (const name of ['skylab-apps-user', 'skylab-apps-admin'])
+  for (const name of ['skylab-apps-user', 'skylab-apps-admin', 'skylab-gateway', 'skylab-gateway-login'])
     expect(answer).toContain(`gafaelfawringress.gafaelfawr.lsst.io/${name} serverside-applied (server dry run)`)
-  expect(answer).toContain('ingress.networking.k8s.io/skylab-gateway serverside-applied (server dry run)')
   expect(crossProblems(configSchema.parse(apps))).toEqual([])
   const named = stringify(apps).match(/\/etc\/skylab\/[\w./-]+/g)
   expect(mountedFiles(findObject(objects, 'Deployment', 'skylab-apps'))).toEqual(expect.arrayContaining(named!))
@@ -106,10 +105,16 @@ describe('each path has one ingress', () => {
     expect(way.asked.delegate).toEqual(isDelegated ? { notebook: {} } : undefined)
   })
 
-  test.each(['/console/apps/mlflow/', '/console/login', '/console/start/mlflow'])('%s, which asks nothing', path => {
+  test.each(['/console/apps/mlflow/', '/console/start/mlflow'])('%s, for everybody', path => {
     const found = waysTo(path)
     expect(found).toMatchObject([{ backend: { service: { name: 'skylab-gateway', port: { name: 'http' } } } }])
-    expect(found[0].asked).toBeUndefined()
+    expect(found[0].asked.scopes).toEqual({ anonymous: true })
+  })
+
+  test('/console/login alone asks who it is', () => {
+    const [way, ...others] = ways().filter(({ pathType, path }) => pathType === 'Exact' && path === '/console/login')
+    expect(others).toEqual([])
+    expect(way.asked).toMatchObject({ scopes: { all: ['exec:notebook'] }, loginRedirect: true })
   })
 
   test.each(['/apps', '/apps/admin', '/healthz', '/readyz', '/metrics', '/console-x'])('%s has none', path => {
@@ -128,8 +133,8 @@ test('all ingresses of apps have the host of the labs, and Services that exist w
 
 test('the ingress of the gateway buffers nothing and bounds no body, as docs/gateway.md has it', () => {
   const page = readFileSync(new URL('../../../docs/gateway.md', import.meta.url), 'utf8')
-  const { annotations } = findObject(objects, 'Ingress', 'skylab-gateway').metadata
+  const { annotations } = findObject(objects, 'GafaelfawrIngress', 'skylab-gateway').template.metadata
   const named = Object.entries(annotations).map(([key, value]) => `${key.split('/')[1]}: "${value}"`)
-  expect(named).toHaveLength(4)
+  expect(named).toHaveLength(5)
   for (const words of named) expect(page).toContain(words)
 })
