@@ -203,7 +203,16 @@ export class AppService implements Apps {
   }
 }
 
-const templateIdOf = (app: Fact): string => templateIn(annotationOf(app, appAnnotations.template))?.id ?? ''
+const templateIds = new WeakMap<Fact, string>()
+
+/** Each fact is read once: an annotation may have 256 KiB, and a choice looks at all apps. */
+function templateIdOf(app: Fact): string {
+  const known = templateIds.get(app)
+  if (known !== undefined) return known
+  const id = (templateIn(annotationOf(app, appAnnotations.template))?.id ?? '').slice(0, 63)
+  templateIds.set(app, id)
+  return id
+}
 
 /** @throws {ApiError} 422 */
 function changedEnv(app: Fact, env: readonly EnvWish[], terms: EnvTerms): NewEnv {

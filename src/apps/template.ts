@@ -50,12 +50,19 @@ export function readTemplate(id: string, spec: JsonObject): AppTemplate {
 
 export const templateOf = ({ ref, owned }: Fact): AppTemplate => readTemplate(ref.name, asObject(owned.spec))
 
+/** Of a template, by its definition. Whoever edits an app can write an annotation of any size. */
+const [mostIcon, mostVariables] = [65_536, 64]
+
+/** A part of a picture is none. */
+const asIcon = (icon: string): string => (icon.length > mostIcon ? '' : icon)
+
 /** The template that an app was made of, by its annotation; undefined if there is none that can be read. */
 export function templateIn(annotation: string): AppTemplate | undefined {
   if (annotation === '') return undefined
   try {
     const { metadata, spec } = asObject(JSON.parse(annotation))
-    return readTemplate(asText(asObject(metadata).name), asObject(spec))
+    const template = readTemplate(asText(asObject(metadata).name), asObject(spec))
+    return { ...template, icon: asIcon(template.icon), defaultEnvs: template.defaultEnvs.slice(0, mostVariables) }
   } catch {
     return undefined
   }

@@ -41,6 +41,22 @@ describe('parseBounded', () => {
       'contain',
     ],
     ['a fragment that contains itself', '{ ...A } fragment A on Query { a { ...A } }', 'contain'],
+    ['a field thrice', '{ phAppTemplates { a: icon b: icon c: icon } }', 'more than 2 times'],
+    [
+      'a field thrice by fragments',
+      '{ phAppTemplates { a: icon ...F ... { d: icon } } } fragment F on PhAppTemplate { b: icon }',
+      'more than 2 times',
+    ],
+    [
+      'a list of apps thrice',
+      `{ ${many(3, i => `q${i}: phApplicationsConnection { edges { cursor } }`)} }`,
+      'more than 2',
+    ],
+    [
+      'fields of the schema within fields',
+      '{ __schema { types { fields { type { fields { name } } } } } }',
+      'fields within fields',
+    ],
     ['no operation', 'fragment A on Query { a }', 'one operation'],
     ['two operations', 'query A { a } query B { b }', 'one operation'],
   ])('refuses %s', (_, text, words) => {

@@ -152,6 +152,36 @@ describe('templates by GraphQL', () => {
   })
 })
 
+describe('GraphQL bounds', () => {
+  const icons = (roots: number) =>
+    Array.from({ length: roots }, (_, i) => `q${i}: phApplicationsConnection { edges { node { appIcon x: appIcon } } }`)
+  const withIcons = (size: number) => {
+    const template = JSON.stringify({ metadata: { name: 'a' }, spec: { icon: 'i'.repeat(size) } })
+    for (let i = 0; i < 40; i += 1) site.declare(`a${i}`, { annotations: { [appAnnotations.template]: template } })
+  }
+
+  it('the bytes of an answer, and what is too large is thrown away', async () => {
+    withIcons(65_536)
+    const answer = await ask(`{ ${icons(1).join(' ')} }`)
+    expect(answer.data).toBeUndefined()
+    expect(answer.errors).toMatchObject([{ extensions: { status: 422, detail: [{ loc: ['body', 'query'] }] } }])
+    expect((await ask('{ phApplicationsConnection(first: 20) { edges { node { appIcon } } } }')).errors).toBeUndefined()
+  })
+
+  it('the icon that somebody wrote into an app', async () => {
+    withIcons(65_537)
+    const { phApplicationsConnection: apps } = (await ask(`{ ${icons(1).join(' ').slice(4)} }`)).data
+    expect(apps.edges[0].node.appIcon).toBe('')
+  })
+
+  it('questions: each is a read', async () => {
+    site.declare('a')
+    const query = Array.from({ length: 4 }, (_, i) => `q${i}: phApplication(where: {id: "a"}) { id }`).join(' ')
+    const { errors } = await ask(`{ ${query} }`, {}, 'ann', { api: { rates: { readsPerSecond: 2, burst: 1 } } })
+    expect(errors.map(({ extensions }: { extensions: { status: number } }) => extensions.status)).toEqual([429, 429])
+  })
+})
+
 describe('GraphQL refuses', () => {
   it('with the error of REST in extensions', async () => {
     const { data: answer, errors } = await ask(primehubQueries.app, { where: { id: 'none' } })

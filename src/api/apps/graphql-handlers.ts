@@ -1,8 +1,9 @@
 /** The routes of GraphQL: PrimeHub's clients speak to the same service as REST. */
 import type { OpenAPIHono } from '@hono/zod-openapi'
-import { GraphQLError } from 'graphql'
+import { type ExecutionArgs, execute, GraphQLError } from 'graphql'
 import { createHandler } from 'graphql-http'
 import type { Context } from 'hono'
+import { ApiError } from '../../base/errors.ts'
 import { trustIn } from '../../base/source.ts'
 import type { Admission } from '../bounds/admit.ts'
 import { bearerAlone } from '../request/bearer-alone.ts'
@@ -14,10 +15,12 @@ import { parseBounded } from './graphql-bounds.ts'
 import { type GraphqlCall, graphqlRoot } from './graphql-root.ts'
 import { type GraphqlBody, graphqlRoute } from './graphql-routes.ts'
 import { graphqlSchema } from './graphql-schema.ts'
+import { AnswerSize, LargeAnswers, mostAnswerBytes } from './graphql-size.ts'
 import { type AppAudience, type AppsApiParts, audiences, graphqlPaths } from './parts.ts'
 
 export function addGraphqlRoutes(app: OpenAPIHono<ApiEnv>, parts: AppsApiParts, admit: Admission): void {
   const root = graphqlRoot(parts)
+  const large = new LargeAnswers()
   app.use(graphqlPaths.user, admit.bounded)
   for (const audience of audiences) {
     const admitted = audience === 'user' ? admit.asUser : admit.asAdmin
@@ -25,7 +28,11 @@ export function addGraphqlRoutes(app: OpenAPIHono<ApiEnv>, parts: AppsApiParts, 
     const route = graphqlRoute(audience, parts.config)
     app.openapi({ ...route, middleware: [bearerAlone, admitted, read] as const }, async c => {
       const call = callOf(c, audience, parts, admit)
-      return c.json((await answered(c, c.req.valid('json'), root, call)) as never, 200)
+      const text = await answered(c, c.req.valid('json'), root, call)
+      const outgoing = c.env?.outgoing
+      large.hold(c.get('caller').username, text, outgoing && (listener => outgoing.once('close', listener)))
+      // As it is: to read it again would double what a large answer takes.
+      return c.body(text, 200, { 'Content-Type': 'application/json' }) as never
     })
     app.all(route.path, methodNotAllowed(['POST']))
   }
@@ -36,19 +43,33 @@ async function answered(
   sent: GraphqlBody,
   rootValue: ReturnType<typeof graphqlRoot>,
   call: GraphqlCall,
-): Promise<unknown> {
+): Promise<string> {
   const handle = createHandler({
     schema: graphqlSchema,
     parse: source => parseBounded(String(source)),
     context: () => call as never,
     rootValue,
+    execute: bounded,
     formatError: error => shownError(error, c),
   })
   // The body is read and checked already: the library gets what the checks have seen.
   const headers = { accept: 'application/json', 'content-type': 'application/json' }
   const [text] = await handle({ method: 'POST', url: '/', headers, body: sent, raw: undefined, context: undefined })
-  return JSON.parse(text ?? '{}')
+  return text ?? '{}'
 }
+
+async function bounded(asked: ExecutionArgs) {
+  const size = new AnswerSize()
+  const result = await execute({ ...asked, fieldResolver: size.resolve })
+  return size.isTooLarge ? { errors: [new GraphQLError('', { originalError: tooLarge() })] } : result
+}
+
+const tooLarge = (): ApiError =>
+  new ApiError(422, {
+    msg: `the answer would have more than ${mostAnswerBytes} bytes: ask for less at once`,
+    type: 'invalid',
+    loc: ['body', 'query'],
+  })
 
 /** An error of a query is the client's; one of a field is that of REST; any other is ours, and its words are for the log alone. */
 function shownError(error: Readonly<Error>, c: Context<ApiEnv>): GraphQLError {
@@ -73,9 +94,15 @@ function callOf(
 ): GraphqlCall {
   const caller = c.get('caller')
   const from = whence(c, trustIn(config.audit.trustedProxies))
+  let isFirst = true
   return {
     asker: { caller, audience },
-    charge: kind => rates.take(kind, caller),
+    charge: kind => {
+      // The request itself was charged as one read.
+      const isPaid = kind === 'read' && isFirst
+      isFirst = false
+      if (!isPaid) rates.take(kind, caller)
+    },
     audited: async (action, object, act) => {
       const draft = new AppDraft({ action, from, object }, audience, config.identity.provider, c.get('origin'))
       draft.identified(caller)

@@ -26,7 +26,7 @@ type Field = (given: Arguments, call: GraphqlCall) => unknown
 /** The root of an execution: a function for each field of `Query` and `Mutation`. */
 export function graphqlRoot(parts: AppsApiParts): Readonly<Record<string, Field>> {
   const inputs = new Inputs(parts.config.api.limits)
-  return { ...queries(parts, inputs), ...appMutations(parts, inputs), ...templateMutations(parts, inputs) }
+  return { ...charged(queries(parts, inputs)), ...appMutations(parts, inputs), ...templateMutations(parts, inputs) }
 }
 
 function viewParts({ apps, config }: AppsApiParts, { asker }: GraphqlCall): ViewParts {
@@ -38,6 +38,18 @@ function viewParts({ apps, config }: AppsApiParts, { asker }: GraphqlCall): View
     podsOf: id => apps.pods(id, asker),
   }
 }
+
+/** Each question of a query is a read. */
+const charged = (fields: Readonly<Record<string, Field>>): Readonly<Record<string, Field>> =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, field]): [string, Field] => [
+      name,
+      (given, call) => {
+        call.charge('read')
+        return field(given, call)
+      },
+    ]),
+  )
 
 function queries(parts: AppsApiParts, inputs: Inputs) {
   const { apps, templates } = parts

@@ -6,7 +6,8 @@ the fields do is what the routes of REST do, with the same rights; docs/apps-gra
 
 The answer to a query that could be read is always 200: what was refused is in \`errors\`, with the error of REST in \`extensions\`. A query
 has at most ${graphqlBounds.tokens} tokens, ${graphqlBounds.depth} levels, ${graphqlBounds.fields} fields and ${graphqlBounds.roots} questions, and
-there is one operation in a request. Each mutation counts as a change, or as a creation.`
+there is one operation in a request. No selection names a field more than ${graphqlBounds.repeats} times, and an answer has 4 MiB at most. Each
+question counts as a read, each mutation as a change, or as a creation.`
 
 export const graphqlQuery =
   'query ($where: PhApplicationWhereUniqueInput!) { phApplication(where: $where) { id status } }'
