@@ -5,7 +5,7 @@ import type { KubeObject } from '../base/domain.ts'
 import { KubeError } from '../kube/errors.ts'
 import { factOf } from '../reconcile/facts.ts'
 import type { Fact } from '../reconcile/types.ts'
-import { AppLogs, type LogWish, type SeenPod } from './logs.ts'
+import { AppLogs, type LogOptions, type LogWish, type SeenPod } from './logs.ts'
 import { ann, eve, root } from './testing/site.ts'
 
 const pod = 'app-a-1-2'
@@ -46,9 +46,11 @@ beforeEach(() => {
 
 const stream = { stream: async () => {}, pause: () => {}, resume: () => {} }
 
-function logs(more: object = {}): AppLogs {
+const logs = (more: object = {}) => new AppLogs(optionsOf(more))
+
+function optionsOf(more: object = {}): LogOptions {
   const named = (fact: Fact): SeenPod => ({ fact, containers: ['main', 'init-a'] })
-  return new AppLogs({
+  return {
     kube: {
       get: async ref => live[ref.kind as 'Pod'],
       log: async (ref, options) => {
@@ -62,12 +64,13 @@ function logs(more: object = {}): AppLogs {
       deployments: { get: key => (key === 'physics/app-a' ? shown.deployment : undefined) },
       podsNamed: name => shown.pods.filter(({ ref }) => ref.name === name).map(named),
       groupOf: () => 'physics',
+      named: () => [shown.app],
       ...more,
     },
     isMember: ({ groups }, group) => groups.some(({ name }) => name === group),
     isSynced: () => true,
     maxSeconds: 60,
-  })
+  }
 }
 
 const find = (wish: Partial<LogWish> = {}, asker = ann, more: object = {}) =>
@@ -142,6 +145,43 @@ describe('AppLogs', () => {
     shown.pods.unshift(factOf(planted, [['metadata', 'labels']]))
     await open()
     expect(asked).toMatchObject([{ namespace: 'physics' }])
+  })
+
+  /** A whole chain in another namespace, of an app with an id of its own or with that of the first. */
+  function planting(id: string) {
+    const ofPlanted = { ...ofApp, name: id, uid: 'planted' }
+    const planted = object('v1', 'Pod', { ...live.Pod!.metadata, namespace: 'others', uid: 'planted' })
+    shown.pods.unshift(factOf(planted, [['metadata', 'labels']]))
+    const metadata = { name: id, namespace: 'others', uid: 'planted', creationTimestamp: '2026-02-01T00:00:00Z' }
+    const app = factOf(object(appParent.apiVersion, appParent.kind, metadata), [['metadata', 'creationTimestamp']])
+    const deployment = { ...shown.deployment, owners: [ofPlanted] }
+    return {
+      ...{
+        apps: { get: (key: string) => (key === 'physics/a' ? shown.app : key === `others/${id}` ? app : undefined) },
+      },
+      deployments: { get: (key: string) => (key === 'physics/app-a' ? shown.deployment : deployment) },
+      named: (name: string) => [...(name === 'a' ? [shown.app] : []), ...(name === id ? [app] : [])],
+    }
+  }
+
+  test('takes of several pods of a name that of the app that holds its id, and else none', async () => {
+    shown.app = { ...shown.app, owned: { metadata: { creationTimestamp: '2026-01-01T00:00:00Z' } } }
+    const log = await find({}, root, planting('a'))
+    await log.open(new AbortController().signal)
+    expect(asked).toMatchObject([{ namespace: 'physics' }])
+    shown.pods.shift()
+    await expect(find({}, root, planting('b'))).rejects.toEqual(refused(409))
+  })
+
+  test('may be read until its reader leaves the group, or the app is another one', async () => {
+    let member = true
+    const log = await new AppLogs({ ...optionsOf(), isMember: () => member }).find({ pod, follow: true }, ann)
+    expect(log.mayRead()).toBe(true)
+    member = false
+    expect(log.mayRead()).toBe(false)
+    member = true
+    shown.app = { ...shown.app, uid: 'new' }
+    expect(log.mayRead()).toBe(false)
   })
 
   test('passes nothing on when another pod got the name meanwhile', async () => {

@@ -13,8 +13,8 @@ import type { KubeClient, OpenStream } from '../kube/client.ts'
 import { KubeError } from '../kube/errors.ts'
 import { isParent } from '../reconcile/facts.ts'
 import type { Fact, OverlaidWatch } from '../reconcile/types.ts'
-import { noPod, notMember } from './problems.ts'
-import type { Asker, IsMember } from './sights.ts'
+import { noPod, notMember, severalPods } from './problems.ts'
+import { type Asker, holderOf, type IsMember } from './sights.ts'
 
 export interface LogWish {
   readonly pod: string
@@ -35,9 +35,11 @@ export interface PodLog {
    * @throws {ApiError} 404 when the pod is another one now, 409 when it has no log yet, 503
    */
   open(signal: AbortSignal): Promise<LogStream>
+  /** Whether whoever asked may read it now: people leave groups while they follow a log. Asks nobody. */
+  mayRead(): boolean
 }
 
-/** Every method throws {ApiError}: 403 for who is no member, 404 for a pod that is no app's, 422, 503. */
+/** Every method throws {ApiError}: 403 for who is no member, 404 for a pod that is no app's, 409 for several, 422, 503. */
 export interface Logs {
   find(wish: LogWish, asker: Asker): Promise<PodLog>
 }
@@ -55,6 +57,8 @@ export interface LogOptions {
     /** Those of this name, in all namespaces, which bear the label of apps. */
     podsNamed(name: string): Iterable<SeenPod>
     groupOf(app: Fact): string | undefined
+    /** Apps of this id, in all namespaces. */
+    named(id: string): Iterable<Fact>
   }
   readonly kube: Pick<KubeClient, 'get' | 'log'>
   readonly isMember: IsMember
@@ -76,18 +80,56 @@ export class AppLogs implements Logs {
   }
 
   async find(wish: LogWish, asker: Asker): Promise<PodLog> {
-    const { sights, isSynced, isMember } = this.#options
+    const { sights, isSynced } = this.#options
     if (!isSynced()) throw unavailable('the watches do not show the cluster yet')
     const agent = `log user=${encodeURIComponent(asker.caller.username)}`
     const judged = await Promise.all([...sights.podsNamed(wish.pod)].map(pod => this.#owned(pod, agent)))
     const owned = judged.filter(each => each !== undefined)
     if (owned.length === 0) throw noPod()
-    const seen = owned.find(({ group }) => asker.audience === 'admin' || isMember(asker.caller, group))
+    const seen = this.#chosen(owned.filter(each => this.#isOf(asker, each)))
     if (!seen) throw notMember(owned[0]!.group)
     const { container = seen.containers[0] } = wish
     if (wish.container !== undefined && !seen.containers.includes(wish.container))
       throw invalid('the pod has no container of this name', 'query', 'container')
-    return { app: seen.app.ref.name, open: signal => this.#open(seen, { ...wish, container }, agent, signal) }
+    return {
+      app: seen.app.ref.name,
+      open: signal => this.#open(seen, { ...wish, container }, agent, signal),
+      mayRead: () => this.#mayRead(seen, asker),
+    }
+  }
+
+  #isOf({ audience, caller }: Asker, { group }: Owned): boolean {
+    return audience === 'admin' || this.#options.isMember(caller, group)
+  }
+
+  #mayRead(seen: Owned, asker: Asker): boolean {
+    const { apps, groupOf } = this.#options.sights
+    const { ref, uid } = seen.app
+    const app = apps.get(keyOf(ref.namespace, ref.name))
+    if (app?.uid !== uid || groupOf(app) !== seen.group) return false
+    try {
+      return this.#isOf(asker, seen)
+    } catch (error) {
+      // Who is a member is not known now.
+      if (error instanceof ApiError) return false
+      throw error
+    }
+  }
+
+  /**
+   * Whoever makes pods in a namespace can plant a whole chain of owners there, with the name of somebody else's pod.
+   * @throws {ApiError} 409 rather than to show the log of the wrong one
+   */
+  #chosen(candidates: readonly Owned[]): Owned | undefined {
+    if (candidates.length <= 1) return candidates[0]
+    const holders = candidates.filter(({ app }) => this.#holds(app))
+    if (holders.length !== 1) throw severalPods()
+    return holders[0]
+  }
+
+  #holds(app: Fact): boolean {
+    const { named, groupOf } = this.#options.sights
+    return holderOf([...named(app.ref.name)].filter(each => groupOf(each) !== undefined))?.uid === app.uid
   }
 
   /** The app of a pod, by the UIDs of all owners between; undefined if there is none. */

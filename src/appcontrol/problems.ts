@@ -18,6 +18,9 @@ export const noTemplate = (): ApiError =>
 export const noPod = (): ApiError =>
   new ApiError(404, { msg: 'no app has a pod of this name', type: 'unknown_pod', loc: ['path', 'pod'] })
 
+export const severalPods = (): ApiError =>
+  new ApiError(409, { msg: 'apps of several groups have a pod of this name', type: 'conflict', loc: ['path', 'pod'] })
+
 /** @param what an app or a template */
 export const changed = (what: string): ApiError =>
   new ApiError(412, {

@@ -6,6 +6,7 @@ import { LogPump, type LogPumpOptions } from './log-pump.ts'
 /** The log of a pod, which the test writes. */
 class Source {
   paused = false
+  member = true
   signal: AbortSignal | undefined
   onData: (chunk: Buffer) => void = () => {}
   readonly ended = Promise.withResolvers<void>()
@@ -15,6 +16,7 @@ class Source {
 
   readonly log = {
     app: 'a',
+    mayRead: () => this.member,
     open: async (signal: AbortSignal) => {
       this.signal = signal
       signal.addEventListener('abort', () => this.ended.reject(signal.reason))
@@ -41,7 +43,7 @@ beforeEach(() => {
 
 async function pumping(more: Partial<LogPumpOptions> = {}) {
   const pump = new LogPump(source.log, {
-    ...{ clock, draining: undefined, maxBytes: 1_000_000, maxMs: 60_000, patienceMs: 10_000 },
+    ...{ clock, draining: undefined, maxBytes: 1_000_000, maxMs: 50_000, patienceMs: 10_000 },
     ...{ sever: () => void severed++, onEnd: end => void ends.push(end), ...more },
   })
   await pump.opened
@@ -97,9 +99,19 @@ describe('LogPump', () => {
     source = new Source()
     source.ended.promise.catch(() => {})
     const other = await pumping()
-    clock.advance(60_000)
+    clock.advance(50_000)
     expect((await other.reader.read()).done).toBe(true)
     expect([ends, severed]).toEqual([['stopped', 'stopped'], 0])
+  })
+
+  it('stops once its reader may not read it any more', async () => {
+    const { reader } = await pumping({ maxMs: 3_600_000 })
+    clock.advance(60_000)
+    expect(ends).toEqual([])
+    source.member = false
+    clock.advance(60_000)
+    expect((await reader.read()).done).toBe(true)
+    expect([ends, severed, source.signal!.aborted]).toEqual([['stopped'], 0, true])
   })
 
   it('cuts the connection when the log breaks, and ends it when the reader leaves', async () => {

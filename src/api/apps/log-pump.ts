@@ -2,7 +2,7 @@
 import type { LogStream, PodLog } from '../../appcontrol/logs.ts'
 import type { Clock } from '../../base/clock.ts'
 
-/** `complete`: all of it was sent; `stopped`: it was followed long enough, or the replica ends; `cut`: too much, or nobody reads. */
+/** `complete`: all of it was sent; `stopped`: long enough, the replica ends, or its reader is no member any more; `cut`: too much, or nobody reads. */
 export type LogEnd = 'complete' | 'stopped' | 'cut' | 'left' | 'failed'
 
 export interface LogPumpOptions {
@@ -17,6 +17,9 @@ export interface LogPumpOptions {
   onEnd(end: LogEnd, error?: unknown): void
 }
 
+/** How often it is asked whether the reader may read on. */
+const judgedMs = 60_000
+
 /** Bytes that wait for a reader. */
 const waitingBytes = 65_536
 
@@ -30,6 +33,7 @@ export class LogPump {
   #controller!: ReadableStreamDefaultController<Uint8Array>
   #source: LogStream | undefined
   #impatient: (() => void) | undefined
+  #unjudged: (() => void) | undefined
   #bytes = 0
 
   constructor(log: PodLog, options: LogPumpOptions) {
@@ -46,6 +50,7 @@ export class LogPump {
     )
     this.#timers.push(options.clock.after(options.maxMs, () => this.#end('stopped')))
     options.draining?.addEventListener('abort', this.stop)
+    this.#judge(log)
     this.opened = this.#open(log)
     this.opened.catch(error => this.#end('failed', error))
   }
@@ -56,6 +61,14 @@ export class LogPump {
   }
 
   stop = (): void => this.#end('stopped')
+
+  #judge(log: PodLog): void {
+    const again = () => {
+      if (log.mayRead()) this.#judge(log)
+      else this.stop()
+    }
+    this.#unjudged = this.#options.clock.after(judgedMs, again)
+  }
 
   async #open(log: PodLog): Promise<void> {
     const source = await log.open(this.#ending.signal)
@@ -97,7 +110,7 @@ export class LogPump {
     if (this.over.aborted) return
     const { draining, sever, onEnd } = this.#options
     this.#ending.abort(new Error('the log is not needed any more'))
-    for (const cancel of [...this.#timers, this.#impatient]) cancel?.()
+    for (const cancel of [...this.#timers, this.#unjudged, this.#impatient]) cancel?.()
     draining?.removeEventListener('abort', this.stop)
     if (end === 'complete' || end === 'stopped') this.#controller.close()
     else if (end !== 'left') {

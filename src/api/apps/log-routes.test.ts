@@ -1,9 +1,12 @@
+import { EventEmitter } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { appsApi } from '../../../test/kit/api/apps-api.ts'
+import { appsApi, appsParts } from '../../../test/kit/api/apps-api.ts'
 import { detailOf } from '../../../test/kit/api/scripted-api.ts'
 import type { Logs } from '../../appcontrol/logs.ts'
 import { noPod, notMember } from '../../appcontrol/problems.ts'
 import { ApiError, unavailable } from '../../base/errors.ts'
+import { headOf } from '../request/head.ts'
+import { createAppsApi } from './app.ts'
 
 const pod = 'app-mlflow-7c9d5b6f4-x2x8k'
 const path = `=/api/logs/pods/${pod}`
@@ -15,6 +18,7 @@ function says(line: string, asked: unknown[] = []): Logs {
       asked.push([wish, audience])
       return {
         app: 'mlflow',
+        mayRead: () => true,
         open: async () => ({
           stream: async onData => onData(Buffer.from(line)),
           ...{ pause: () => {}, resume: () => {} },
@@ -49,6 +53,7 @@ describe('GET /api/logs/pods/{pod}', () => {
     const logs: Logs = {
       find: async () => ({
         app: 'a',
+        mayRead: () => true,
         open: async () => {
           throw new Error('opened')
         },
@@ -87,7 +92,7 @@ describe('GET /api/logs/pods/{pod}', () => {
     const refuse = async () => {
       throw error
     }
-    for (const logs of [{ find: refuse }, { find: async () => ({ app: 'a', open: refuse }) }]) {
+    for (const logs of [{ find: refuse }, { find: async () => ({ app: 'a', mayRead: () => true, open: refuse }) }]) {
       const response = await appsApi({ logs })('GET', path, 'ann')
       expect([response.status, (await detailOf(response)).type]).toEqual([status, type])
     }
@@ -99,6 +104,7 @@ describe('GET /api/logs/pods/{pod}', () => {
     const endless: Logs = {
       find: async () => ({
         app: 'a',
+        mayRead: () => true,
         open: async () => {
           opened.resolve()
           return { stream: () => ending.promise, pause: () => {}, resume: () => {} }
@@ -120,11 +126,36 @@ describe('GET /api/logs/pods/{pod}', () => {
     expect((await call('GET', path, 'ann')).status).toBe(200)
   })
 
+  it('lets the server cut who does not take the rest of a log that is over', async () => {
+    const timeouts: number[] = []
+    const ending = Promise.withResolvers<void>()
+    const endless: Logs = {
+      find: async () => ({
+        ...{ app: 'a', mayRead: () => true },
+        open: async () => ({ stream: () => ending.promise, pause: () => {}, resume: () => {} }),
+      }),
+    }
+    const outgoing = Object.assign(new EventEmitter(), {
+      socket: { setTimeout: (ms: number) => void timeouts.push(ms) },
+    })
+    const app = createAppsApi(appsParts({ logs: endless, config: { api: { limits: { writeTimeoutSeconds: 7 } } } }))
+    const headers = { authorization: 'Bearer ann-token' }
+    const answer = await app.request(`/api/logs/pods/${pod}`, { headers }, {
+      head: headOf(`/api/logs/pods/${pod}`),
+      outgoing,
+    } as never)
+    expect([answer.status, timeouts]).toEqual([200, [0]])
+    ending.resolve()
+    await answer.text()
+    expect(timeouts).toEqual([0, 7_000])
+  })
+
   it('is 503 at a replica that ends, also where that begins while the log is opened', async () => {
     const draining = new AbortController()
     const slow: Logs = {
       find: async () => ({
         app: 'a',
+        mayRead: () => true,
         open: signal => {
           draining.abort()
           return Promise.reject(signal.reason ?? new Error('open'))

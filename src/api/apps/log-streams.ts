@@ -42,8 +42,8 @@ export class LogStreams {
       // The replica may have begun to end meanwhile.
       throw this.#parts.draining?.aborted ? ending() : error
     })
-    // A log can be silent for longer than other answers may.
-    c.env?.outgoing?.socket?.setTimeout(0)
+    // A log can be silent for longer than other answers may. One that is over is silent for ever.
+    if (!pump.over.aborted) c.env?.outgoing?.socket?.setTimeout(0)
     return c.body(pump.readable, 200, headers)
   }
 
@@ -62,6 +62,8 @@ export class LogStreams {
       sever: outgoing && (() => outgoing.destroy()),
       onEnd: (end, err) => {
         leave()
+        // From here on nobody looks whether the rest is read: as for any other answer the server cuts who takes nothing.
+        outgoing?.socket?.setTimeout(writeTimeoutSeconds * 1000)
         c.get('log').debug({ app: log.app, end, err }, 'log ended')
       },
     })

@@ -66,7 +66,7 @@ export function joinRest(replica: AppReplica, isSynced: () => boolean, activity?
   const logs = new AppLogs({
     ...{ kube, isMember, isSynced, maxSeconds: config.api.limits.maxLogSeconds },
     sights: {
-      ...{ apps: sights.apps, groupOf: sights.groupOf, deployments: world.sights.deployments },
+      ...{ apps: sights.apps, groupOf: sights.groupOf, named: sights.named, deployments: world.sights.deployments },
       podsNamed: name => podsNamed(name).map(fact => ({ fact, containers: containersIn((fact as PodFact).pod) })),
     },
   })
