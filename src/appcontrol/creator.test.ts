@@ -187,6 +187,20 @@ describe('the secrets of a new app', () => {
     expect(JSON.stringify([site.templates.find('secret'), site.templates.list({ limit: 9 })])).not.toContain(marked)
   })
 
+  test('of containers that no app runs are nowhere', async () => {
+    const env = [{ name: 'DB_PASSWORD', value: marked }]
+    const [first] = secretly.podTemplate.spec.containers
+    const pod = {
+      containers: [first, { name: 'b', env }],
+      initContainers: [{ name: 'c', env }],
+      ephemeralContainers: [{ env }],
+    }
+    templateOf({ template: { spec: { podTemplate: { spec: pod } } }, defaultEnvs: [] })
+    const { detail } = await create({ templateId: 'secret', env: [] })
+    expect(JSON.stringify([made(), detail, site.templates.find('secret')])).not.toContain(marked)
+    expect(containersOf(asObject(made().spec))).toMatchObject([{ name: 'a' }])
+  })
+
   test('are written by a repeat when the replica died before it wrote them', async () => {
     let isFirst = true
     site.api.onWrite = (_, ref) => {

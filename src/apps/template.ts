@@ -44,8 +44,19 @@ export function readTemplate(id: string, spec: JsonObject): AppTemplate {
       ...{ name: asText(each.name), description: asText(each.description) },
       ...{ defaultValue: asText(each.defaultValue), optional: each.optional === true },
     })),
-    spec: asObject(asObject(spec.template).spec),
+    spec: withoutOthers(asObject(asObject(spec.template).spec)),
   }
+}
+
+const podOfSpec = ['podTemplate', 'spec'] as const
+
+/** Without the containers that no app runs: nobody looks for secret values in them, so nobody is shown them. */
+function withoutOthers(spec: JsonObject): JsonObject {
+  const pod = valueAt(spec, podOfSpec)
+  if (typeof pod !== 'object' || pod === null || Array.isArray(pod)) return spec
+  const { initContainers: _, ephemeralContainers: __, containers, ...rest } = pod as JsonObject
+  const first = Array.isArray(containers) ? { containers: containers.slice(0, 1) } : {}
+  return withValueAt(spec, podOfSpec, { ...rest, ...first }) as JsonObject
 }
 
 export const templateOf = ({ ref, owned }: Fact): AppTemplate => readTemplate(ref.name, asObject(owned.spec))

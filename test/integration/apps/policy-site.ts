@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { appsObjects } from '../../../dev/kube/apps.ts'
 import { appPolicy } from '../../../src/apps/probe.ts'
+import { templateParent } from '../../../src/apps/template.ts'
 import { appParent, groupMark } from '../../../src/apps/words.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { asObject } from '../../../src/base/json.ts'
@@ -53,11 +54,14 @@ export class PolicySite {
   static async start(): Promise<PolicySite> {
     const site = new PolicySite()
     const shipped = await appsObjects()
-    const definition = shipped.find(({ kind }) => kind === 'CustomResourceDefinition')!
-    await site.kube.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition)
+    const definitions = shipped.filter(({ kind }) => kind === 'CustomResourceDefinition')
+    for (const each of definitions)
+      await site.kube.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', each)
     await site.namespace(site.name, groupMark)
-    const apps = creationPath(appParent.apiVersion, appParent.kind, site.name)
-    await eventually('apps are served', async () => (await site.kube.request('GET', apps)).status === 200)
+    for (const { apiVersion, kind } of [appParent, templateParent]) {
+      const path = creationPath(apiVersion, kind, site.name)
+      await eventually(`${kind} is served`, async () => (await site.kube.request('GET', path)).status === 200)
+    }
     site.app = await site.application(site.name)
     await site.#write(shipped.find(({ kind }) => kind === 'ValidatingAdmissionPolicy')!)
     return site
@@ -116,7 +120,7 @@ export class PolicySite {
 
   /** The probe is refused by this rule alone. */
   #creationRule(): number {
-    return this.rules.findIndex(({ message }) => message.startsWith('it makes an app with labels'))
+    return this.rules.findIndex(({ message }) => message.startsWith('it makes an app or a template with labels'))
   }
 
   /** A Service that no app owns. */

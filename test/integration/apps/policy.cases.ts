@@ -23,6 +23,7 @@ export interface PolicyWorld {
   readonly foreign: KubeObject
   /** A Deployment of the app in a namespace of no group. */
   readonly elsewhere: KubeObject
+  readonly template: KubeObject
   /** Secret variables of the app. */
   readonly secret: KubeObject
 }
@@ -121,12 +122,24 @@ export const refused: readonly Case[] = [
     { finalizers: ['example.org/x'] },
     { ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x' }] },
   ].map(more =>
-    one(`a new app with ${Object.keys(more)}`, 'it makes an app with labels', ({ app }) =>
+    one(`a new app with ${Object.keys(more)}`, 'it makes an app or a template with labels', ({ app }) =>
       make({ ...app, metadata: { name: 'green', namespace: app.metadata.namespace!, ...more } }),
     ),
   ),
   one('a new app in the namespace of a lab', 'the namespace is one of labs', ({ app, site }) =>
     make({ ...app, metadata: { name: 'green', namespace: `${site.name}-lab` } }),
+  ),
+  one('a new template with labels', 'it makes an app or a template with labels', ({ template, site }) =>
+    make({ ...template, metadata: { name: 'green', namespace: site.name, labels: { team: 'x' } } }),
+  ),
+  one('a template with another owner', 'it would change labels, owners, finalizers', ({ template }) =>
+    change(template, { metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x' }] } }),
+  ),
+  one('a template with a finalizer', 'it would change labels, owners, finalizers', ({ template }) =>
+    change(template, { metadata: { finalizers: ['example.org/x'] } }),
+  ),
+  one('a template in kube-system', "the namespace is the controller's own", ({ template }) =>
+    make({ ...template, metadata: { name: 'green', namespace: 'kube-system' } }),
   ),
   one('an app with another owner', 'it would change labels, owners, finalizers', ({ app }) =>
     change(app, { metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x' }] } }),

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { groupMark } from '../../../src/apps/words.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { tenantLabels } from '../../../src/tenants/words.ts'
+import { seedTemplate } from '../../kit/apps/seed.ts'
 import { at, type PolicyWorld, refused, rendered, secretOf } from './policy.cases.ts'
 import { change, make, PolicySite } from './policy-site.ts'
 
@@ -22,11 +23,12 @@ beforeAll(async () => {
   const objects = rendered(site.app)
   const secret = secretOf(site.app, 'blue')
   const elsewhere = rendered(await site.application(`${site.name}-else`)).Deployment
-  for (const object of [...Object.values(objects), foreign(site.name), secret, elsewhere]) {
+  const template: KubeObject = { ...seedTemplate(), metadata: { name: 'mlflow', namespace: site.name } }
+  for (const object of [...Object.values(objects), foreign(site.name), secret, elsewhere, template]) {
     const { method, path, body } = make(object)
     await site.must(method, path, body)
   }
-  world = { site, app: site.app, objects, secret, foreign: foreign(site.name), elsewhere }
+  world = { site, app: site.app, objects, secret, foreign: foreign(site.name), elsewhere, template }
 })
 afterAll(() => world?.site.close())
 
@@ -61,6 +63,8 @@ test('the policy admits what apps are made of, and their changes', async () => {
     change(world.elsewhere, { spec: { replicas: 0 } }),
     change(app, { spec: { stop: false }, metadata: { annotations: { 'kubeflow-resource-stopped': null } } }),
     change(app, { status: { phase: 'Ready' } }, '/status'),
+    make({ ...world.template, metadata: { name: 'green', namespace: `${site.name}-own`, annotations: { a: 'b' } } }),
+    change(world.template, { spec: { version: '2' } }),
   ]
   const answers = await Promise.all(asks.map(ask => site.send(ask)))
   expect(answers.filter(({ status }) => status >= 300).map(({ body }) => body.message)).toEqual([])

@@ -5,10 +5,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { grantedRights, rightsOf } from '../../../dev/kube/rights.ts'
 import { appPolicy, appProbe } from '../../../src/apps/probe.ts'
+import { templateParent } from '../../../src/apps/template.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { creationPath, objectPath } from '../../../src/kube/kinds.ts'
 import { refOf } from '../../../src/reconcile/plan.ts'
 import { AppFleet } from '../../kit/apps/fleet.ts'
+import { seedTemplate } from '../../kit/apps/seed.ts'
 import type { KubeAnswer } from '../../kit/cluster/kube.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import { at, rendered } from './policy.cases.ts'
@@ -91,6 +93,20 @@ describe('the thief has', () => {
   test('the variables of all Deployments to read', async () => {
     expect((await fleet.account.request('GET', '/apis/apps/v1/deployments')).status).toBe(200)
   })
+})
+
+test('the account writes templates in the namespace of templates, and reads and writes none elsewhere', async () => {
+  const { apiVersion, kind } = templateParent
+  const template = (namespace: string) => ({ ...seedTemplate(), metadata: { name: 'planted', namespace } })
+  const made = await send('POST', creationPath(apiVersion, kind, fleet.name), template(fleet.name))
+  expect(made.status).toBe(201)
+  for (const namespace of [other, fleet.of('a'), 'kube-system']) {
+    const path = creationPath(apiVersion, kind, namespace)
+    expectForbidden(await send('POST', path, template(namespace)), 'rights')
+    expectForbidden(await send('GET', path), 'rights')
+  }
+  const labelled = { ...template(fleet.name), metadata: { ...template(fleet.name).metadata, labels: { a: 'b' } } }
+  expectForbidden(await send('POST', creationPath(apiVersion, kind, fleet.name), labelled), 'policy')
 })
 
 describe('the thief has no right', () => {

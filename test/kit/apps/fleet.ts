@@ -287,6 +287,11 @@ export class AppFleet {
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: appsAccount },
       subjects: [{ kind: 'ServiceAccount', name: appsAccount, namespace: this.name }],
     })
+    await this.must('POST', `/apis/${rbac}/namespaces/${this.name}/rolebindings`, {
+      metadata: { name: 'skylab-apps-templates' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'skylab:apps:templates' },
+      subjects: [{ kind: 'ServiceAccount', name: appsAccount, namespace: this.name }],
+    })
     const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 7200 } }
     const { status } = (await this.must('POST', `${accounts}/${appsAccount}/token`, request)) as unknown as {
       status: { token: string }
