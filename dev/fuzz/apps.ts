@@ -73,6 +73,14 @@ export const setupAppScene: SetupScene = async (progress, signal) => {
   }
 }
 
+/** Templates are in the namespace of the group. */
+const binding = {
+  ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding' },
+  metadata: { name: 'skylab-apps-templates', namespace: group },
+  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'skylab:apps:templates' },
+  subjects: [{ kind: 'ServiceAccount', name: appsAccount, namespace }],
+}
+
 async function prepare(cluster: Cluster): Promise<void> {
   const space = (name: string) =>
     JSON.stringify({
@@ -82,6 +90,7 @@ async function prepare(cluster: Cluster): Promise<void> {
     })
   await cluster.apply([namespace, group].map(space).join('\n---\n'))
   await cluster.apply(await appsManifests())
+  await cluster.apply(JSON.stringify(binding))
 }
 
 async function configure(

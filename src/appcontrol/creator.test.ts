@@ -86,9 +86,10 @@ describe('AppService.create', () => {
     expect([again.isNew, again.detail.id]).toEqual([false, 'mlflow-xyzab'])
     expect(made()).toEqual(before)
     await expect(create({ scope: 'public' })).rejects.toEqual(refused(409, 'body', 'id'))
-    // A change of the template changes no app, and no wish.
+    // The same words of another template are another wish.
     site.template('mlflow', { ...asObject(seedTemplate().spec), name: 'other', version: '2' })
-    expect((await create()).isNew).toBe(false)
+    await expect(create()).rejects.toEqual(refused(409, 'body', 'id'))
+    expect(made()).toEqual(before)
   })
 
   test('is answered with the app when the reply to its own creation was lost', async () => {
@@ -178,13 +179,24 @@ describe('the secrets of a new app', () => {
 
   test('of its template are there too, and stay when people change theirs', async () => {
     templateOf({ template: { spec: secretly }, defaultEnvs: [{ name: 'API_TOKEN', defaultValue: marked }] })
-    const { detail } = await create({ templateId: 'secret', env: [{ name: 'API_TOKEN', value: '***' }] })
-    expect(Object.keys(asObject(site.secrets('mlflow-xyzab')[0]!.data))).toEqual(['template.0', 'API_TOKEN.0'])
+    const wished = { templateId: 'secret', env: [{ name: 'API_TOKEN', value: '***' }] }
+    const { detail } = await create(wished)
+    expect((await create(wished)).isNew).toBe(false)
+    expect(Object.keys(asObject(site.secrets('mlflow-xyzab')[0]!.data))).toEqual(['template.0', 'own.0'])
     expect(JSON.stringify([made(), detail])).not.toContain(marked)
     const before = envOf()
     await site.service.change('mlflow-xyzab', ann, { env: [{ name: 'API_TOKEN' }, { name: 'B', value: 'b' }] })
     expect(envOf()).toEqual([...(before as object[]), { name: 'B', value: 'b' }])
     expect(JSON.stringify([site.templates.find('secret'), site.templates.list({ limit: 9 })])).not.toContain(marked)
+  })
+
+  test('have keys of a Secret whatever their variables are called, and a refusal of it is said', async () => {
+    await create({ env: [...filled, { name: 'MY TOKEN/é', value: marked }] })
+    expect(Object.keys(asObject(site.secrets('mlflow-xyzab')[0]!.data))).toEqual(['own.2'])
+    site.api.onWrite = (_, ref) => {
+      if (ref.kind === 'Secret') throw new KubeError(422, 'Invalid', 'Secret is invalid: data: Too long')
+    }
+    await expect(create({ id: 'b', env })).rejects.toThrow('the API server refuses it')
   })
 
   test('of containers that no app runs are nowhere', async () => {

@@ -78,7 +78,7 @@ export class AppCreator {
     const object = { ...appParent, metadata: { name: id, namespace, annotations }, spec }
     try {
       const made = await this.#options.writer.create(object, agent)
-      if (made.isNew || isSame(made.fact, groupName, annotations[appAnnotations.templateData]!)) return made
+      if (made.isNew || isSame(made.fact, groupName, annotations)) return made
     } catch (error) {
       throw isWithoutNamespace(error) ? unavailable('the namespace of the group is not there') : error
     }
@@ -90,9 +90,20 @@ export class AppCreator {
 const isWithoutNamespace = (error: unknown): boolean =>
   isNotFound(error) || (error instanceof KubeError && error.status === 403 && /being terminated/.test(error.message))
 
-/** Whether an app is as somebody wishes it. Values of secrets are not compared: nobody may read them. */
-const isSame = (app: Fact, group: string, data: string): boolean =>
-  !app.deleting && groupNameOf(app) === group && sameJson(annotationOf(app, appAnnotations.templateData), data)
+/**
+ * Whether an app is as somebody wishes it, of the same template. Values of secrets are not compared: nobody may read them. Keys of its
+ * Secret are places in the lists of the template: a repeat after a change of the template would write other values under them.
+ */
+function isSame(app: Fact, group: string, wished: NewApp['annotations']): boolean {
+  if (app.deleting || groupNameOf(app) !== group) return false
+  const isData = sameJson(annotationOf(app, appAnnotations.templateData), wished[appAnnotations.templateData]!)
+  const template = [annotationOf(app, appAnnotations.template), wished[appAnnotations.template]!] as const
+  return isData && sameJson(...(template.map(text => withoutSuffix(app.ref.name, text)) as [string, string]))
+}
+
+/** Each creation names its Secret anew. */
+const withoutSuffix = (id: string, text: string): string =>
+  text.replaceAll(new RegExp(`"${secretNameOf(id, '')}[0-9a-f]{16}"`, 'g'), '""')
 
 function sameJson(one: string, other: string): boolean {
   try {

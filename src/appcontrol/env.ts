@@ -100,16 +100,14 @@ export function newEnv(wishes: readonly EnvWish[], parts: EnvParts, { id, patter
       return standing ?? {}
     }
     if (!isSecret(name, value)) return { name, value }
-    const key = `${name.slice(0, longestKeyPart)}.${index}`
+    // A name may be no key of a Secret: the definition of templates bounds none.
+    const key = `own.${index}`
     secrets[key] = value
     return { name, valueFrom: { secretKeyRef: { name: secretNameOf(id, suffix), key } } }
   })
   if (detail.length > 0) throw new ApiError(422, detail)
   return { entries: [...parts.template, ...own], own, secrets }
 }
-
-/** A key has 253 characters at most. The place in the list keeps keys of long names apart. */
-const longestKeyPart = 200
 
 function isMasked(entry: JsonObject, isSecret: ReturnType<typeof secretTest>): boolean {
   return asObject(entry.valueFrom).secretKeyRef !== undefined || isSecret(asText(entry.name), asText(entry.value))

@@ -12,6 +12,7 @@ import { labels } from '../kube/labels.ts'
 import type { Fact } from '../reconcile/types.ts'
 import { secretNameOf } from './env.ts'
 import { taken } from './problems.ts'
+import { inWords } from './writer.ts'
 
 export interface NewSecret {
   /** Ends its name. */
@@ -55,7 +56,7 @@ export class AppSecrets {
       return true
     } catch (error) {
       if (isAlreadyExists(error)) return false
-      throw error
+      throw inWords(error)
     }
   }
 }

@@ -169,5 +169,5 @@ const isStale = (error: unknown): boolean =>
   error instanceof KubeError && (error.status === 409 || (error.status === 422 && /metadata\.uid/.test(error.message)))
 
 /** A refusal of what somebody wished is theirs to correct: a wrong value, or more objects than a quota of the namespace allows. */
-const inWords = (error: unknown): unknown =>
+export const inWords = (error: unknown): unknown =>
   error instanceof KubeError && (error.status === 422 || isOverQuota(error)) ? refusedByServer(briefly(error)) : error

@@ -282,6 +282,22 @@ it('a secret value is in no answer, no annotation and no line', async () => {
   expect(answers[1].data.phApplication.env.at(-1)).toEqual({ name: 'API_TOKEN', value: '***' })
 })
 
+it('a mutation is a line of the audit log too when it is bad input, or too often', async () => {
+  site.declare('a')
+  const stop = (id: string) => `mutation { stopPhApplication(where: {id: "${id}"}) { id } }`
+  await ask(stop('A/b'))
+  await ask(primehubQueries.create, { data: { ...data, env: [{ name: 'PRIMEHUB_URL', value: marked }] } })
+  const both = stop('a').replace(/stop.*[}] [}]/, each => `x: ${each.slice(0, -1)} y: ${each}`)
+  await ask(both, {}, 'ann', { api: { rates: { changesPerMinute: 1, burst: 1 } } })
+  expect(lines).toMatchObject([
+    { action: 'app.stop', result: 'refused', object: { kind: 'app', name: 'A/b' } },
+    { action: 'app.create', result: 'refused', object: { kind: 'app', name: data.id } },
+    { action: 'app.stop', result: 'accepted', object: { kind: 'app', name: 'a' } },
+    { action: 'app.stop', result: 'refused', reason: 'too_often', object: { kind: 'app', name: 'a' } },
+  ])
+  expect(JSON.stringify(lines)).not.toContain(marked)
+})
+
 it('each mutation is a line of the audit log', async () => {
   await ask(primehubQueries.create, { data })
   await ask(

@@ -4,7 +4,7 @@ import { mostOfPart, type Span } from '../../appcontrol/selection.ts'
 import type { Asker } from '../../appcontrol/service.ts'
 import type { TemplateWish } from '../../appcontrol/templates.ts'
 import { ApiError, invalid } from '../../base/errors.ts'
-import type { JsonObject } from '../../base/json.ts'
+import { asObject, type JsonObject } from '../../base/json.ts'
 import type { AuditAction, AuditObject } from '../../telemetry/audit.ts'
 import type { UserRate } from '../bounds/rates.ts'
 import { Inputs, plain } from './graphql-inputs.ts'
@@ -85,40 +85,43 @@ function spanOf({ first, last, after, before }: JsonObject): Span {
   return { first, last, after, before } as Span
 }
 
+/** What a line of the audit log names, as it was sent: refused ones have lines too. No id is longer. */
+const named = (kind: 'app' | 'template', sent: unknown): AuditObject => ({
+  ...{ kind, name: String(asObject(sent).id).slice(0, 253) },
+})
+
 function appMutations(parts: AppsApiParts, inputs: Inputs) {
   const { apps } = parts
   const toggled = (stop: boolean) =>
-    (async ({ where }, call) => {
-      const id = inputs.appId(where)
-      call.charge('change')
-      const object = { kind: 'app', name: id }
-      const version = await call.audited(stop ? 'app.stop' : 'app.start', object, () => apps.stop(id, call.asker, stop))
-      return appNode(version.detail, viewParts(parts, call))
-    }) satisfies Field
+    (({ where }, call) =>
+      call.audited(stop ? 'app.stop' : 'app.start', named('app', where), async () => {
+        const id = inputs.appId(where)
+        call.charge('change')
+        const { detail } = await apps.stop(id, call.asker, stop)
+        return appNode(detail, viewParts(parts, call))
+      })) satisfies Field
   return {
-    createPhApplication: async ({ data }, call) => {
-      call.charge('create')
-      const wish = inputs.newApp(data)
-      const object = { kind: 'app', name: wish.id }
-      const { detail } = await call.audited('app.create', object, () => apps.create(wish, call.asker))
-      return appNode(detail, viewParts(parts, call))
-    },
-    updatePhApplication: async ({ where, data }, call) => {
-      const [id, change] = [inputs.appId(where), inputs.change(data)]
-      call.charge('change')
-      const object = { kind: 'app', name: id }
-      const { detail } = await call.audited('app.change', object, () => apps.change(id, call.asker, change))
-      return appNode(detail, viewParts(parts, call))
-    },
-    deletePhApplication: async ({ where }, call) => {
-      const id = inputs.appId(where)
-      call.charge('change')
-      return call.audited('app.delete', { kind: 'app', name: id }, async () => {
+    createPhApplication: ({ data }, call) =>
+      call.audited('app.create', named('app', data), async () => {
+        call.charge('create')
+        const { detail } = await apps.create(inputs.newApp(data), call.asker)
+        return appNode(detail, viewParts(parts, call))
+      }),
+    updatePhApplication: ({ where, data }, call) =>
+      call.audited('app.change', named('app', where), async () => {
+        const [id, change] = [inputs.appId(where), inputs.change(data)]
+        call.charge('change')
+        const { detail } = await apps.change(id, call.asker, change)
+        return appNode(detail, viewParts(parts, call))
+      }),
+    deletePhApplication: ({ where }, call) =>
+      call.audited('app.delete', named('app', where), async () => {
+        const id = inputs.appId(where)
+        call.charge('change')
         const { detail } = apps.find(id, call.asker)
         await apps.delete(id, call.asker)
         return { ...appNode({ ...detail, phase: 'Stopping' }, viewParts(parts, call)), pods: [] }
-      })
-    },
+      }),
     startPhApplication: toggled(false),
     stopPhApplication: toggled(true),
   } satisfies Record<string, Field>
@@ -131,10 +134,11 @@ function templateMutations({ templates }: AppsApiParts, inputs: Inputs) {
       idOf: (given: Arguments) => unknown,
       act: (id: string, given: Arguments, call: GraphqlCall) => unknown,
     ) =>
-    async (given: Arguments, call: GraphqlCall) => {
-      call.charge('change')
-      const id = inputs.templateId(idOf(given))
-      return call.audited(action, { kind: 'template', name: id }, () => {
+    (given: Arguments, call: GraphqlCall) => {
+      const at = idOf(given)
+      return call.audited(action, named('template', at), () => {
+        call.charge('change')
+        const id = inputs.templateId(at)
         if (call.asker.audience !== 'admin') throw forAdmins()
         return act(id, given, call)
       })

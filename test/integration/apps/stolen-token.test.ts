@@ -10,6 +10,7 @@ import type { KubeObject } from '../../../src/base/domain.ts'
 import { creationPath, objectPath } from '../../../src/kube/kinds.ts'
 import { refOf } from '../../../src/reconcile/plan.ts'
 import { AppFleet } from '../../kit/apps/fleet.ts'
+import { application } from '../../kit/apps/objects.ts'
 import { seedTemplate } from '../../kit/apps/seed.ts'
 import type { KubeAnswer } from '../../kit/cluster/kube.ts'
 import { eventually } from '../../kit/cluster/world.ts'
@@ -80,14 +81,16 @@ describe('the thief has', () => {
     expect((await send('POST', collectionOf(Deployment), Deployment)).status).toBe(201)
   })
 
-  test('all apps to stop, to change and to delete', async () => {
+  test('apps to make, and all apps to stop, to change and to delete', async () => {
     const path = objectPath(refOf(app))
+    const another = application(fleet.of('a'), 'planted')
     const answers = await Promise.all([
+      send('POST', collectionOf(app), another),
       send('PATCH', path, { spec: { stop: true } }),
       send('PATCH', path, { spec: { scope: 'public' } }),
       send('DELETE', path),
     ])
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(answers.map(({ status }) => status)).toEqual([201, 200, 200, 200])
   })
 
   test('the variables of all Deployments to read', async () => {
@@ -125,7 +128,6 @@ describe('the thief has no right', () => {
     ['to read a Secret', 'GET', () => `/api/v1/namespaces/${other}/secrets/theirs`],
     ['to list Secrets', 'GET', () => '/api/v1/secrets'],
     ['to change a Secret', 'PATCH', () => `/api/v1/namespaces/${other}/secrets/theirs`, {}],
-    ['to make an app', 'POST', () => collectionOf(app), {}],
     ['to make a pod', 'POST', () => `/api/v1/namespaces/${fleet.of('a')}/pods`, {}],
     ['to delete a pod', 'DELETE', () => `/api/v1/namespaces/${fleet.of('a')}/pods/x`],
     ['to run programs in a pod', 'POST', () => `/api/v1/namespaces/${other}/pods/x/exec`],
