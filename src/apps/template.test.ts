@@ -47,6 +47,13 @@ test('templateIn reads what templateText writes, and nothing of what else may be
     expect(templateIn(text)).toEqual(readTemplate('', {}))
 })
 
+test('templateIn reads no more of an annotation than a template can have', () => {
+  const defaultEnvs = Array.from({ length: 65 }, (_, i) => ({ name: `A${i}` }))
+  const read = (icon: string) => templateIn(JSON.stringify({ spec: { icon, defaultEnvs } }))!
+  expect([read('i'.repeat(65_536)).icon.length, read('i'.repeat(65_537)).icon]).toEqual([65_536, ''])
+  expect(read('').defaultEnvs.length).toBe(64)
+})
+
 test('copiedSpec takes of a template what is the same for all apps, and nothing that is of one', () => {
   const spec = { stop: true, groupName: 'x', scope: 'public', podTemplate: {}, svcTemplate: {}, rewrite: true }
   expect(copiedSpec(readTemplate('a', { template: { spec } }))).toEqual({

@@ -1,5 +1,6 @@
+import { EventEmitter } from 'node:events'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { appsApi } from '../../../test/kit/api/apps-api.ts'
+import { appsApi, appsParts } from '../../../test/kit/api/apps-api.ts'
 import { primehubQueries } from '../../../test/kit/api/primehub-queries.ts'
 import { detailOf, jsonBody } from '../../../test/kit/api/scripted-api.ts'
 import { seedTemplate } from '../../../test/kit/apps/seed.ts'
@@ -7,6 +8,8 @@ import { Site } from '../../appcontrol/testing/site.ts'
 import { appAnnotations } from '../../apps/words.ts'
 import { asObject } from '../../base/json.ts'
 import type { AuditEvent } from '../../telemetry/audit.ts'
+import { headOf } from '../request/head.ts'
+import { createAppsApi } from './app.ts'
 
 let site: Site
 let lines: AuditEvent[]
@@ -172,6 +175,24 @@ describe('GraphQL bounds', () => {
     withIcons(65_537)
     const { phApplicationsConnection: apps } = (await ask(`{ ${icons(1).join(' ').slice(4)} }`)).data
     expect(apps.edges[0].node.appIcon).toBe('')
+  })
+
+  it('large answers that wait for their readers', async () => {
+    withIcons(65_536)
+    const app = createAppsApi(appsParts({ apps: site.service }))
+    const query = '{ phApplicationsConnection(first: 2) { edges { node { appIcon } } } }'
+    const readers: EventEmitter[] = []
+    const one = async () => {
+      const outgoing = new EventEmitter()
+      readers.push(outgoing)
+      const { headers, ...body } = jsonBody({ query })
+      const init = { method: 'POST', ...body, headers: { ...(headers as object), authorization: 'Bearer ann-token' } }
+      return (await app.request('/api/graphql', init, { head: headOf('/api/graphql'), outgoing } as never)).status
+    }
+    for (let i = 0; i < 4; i += 1) expect(await one()).toBe(200)
+    expect(await one()).toBe(429)
+    readers[0]!.emit('close')
+    expect(await one()).toBe(200)
   })
 
   it('questions: each is a read', async () => {
