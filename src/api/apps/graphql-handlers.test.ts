@@ -182,16 +182,17 @@ describe('GraphQL bounds', () => {
     const app = createAppsApi(appsParts({ apps: site.service }))
     const query = '{ phApplicationsConnection(first: 2) { edges { node { appIcon } } } }'
     const readers: EventEmitter[] = []
-    const one = async () => {
-      const outgoing = new EventEmitter()
+    const one = async (closed = false) => {
+      const outgoing = Object.assign(new EventEmitter(), { closed, req: { socket: {} } })
       readers.push(outgoing)
       const { headers, ...body } = jsonBody({ query })
       const init = { method: 'POST', ...body, headers: { ...(headers as object), authorization: 'Bearer ann-token' } }
       return (await app.request('/api/graphql', init, { head: headOf('/api/graphql'), outgoing } as never)).status
     }
-    for (let i = 0; i < 4; i += 1) expect(await one()).toBe(200)
+    // Those whose readers are gone hold nothing.
+    for (let i = 0; i < 8; i += 1) expect(await one(i < 4)).toBe(200)
     expect(await one()).toBe(429)
-    readers[0]!.emit('close')
+    readers[4]!.emit('close')
     expect(await one()).toBe(200)
   })
 

@@ -1,10 +1,12 @@
 /** The routes of GraphQL: PrimeHub's clients speak to the same service as REST. */
+import type { ServerResponse } from 'node:http'
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import { type ExecutionArgs, execute, GraphQLError } from 'graphql'
 import { createHandler } from 'graphql-http'
 import type { Context } from 'hono'
 import { ApiError } from '../../base/errors.ts'
 import { trustIn } from '../../base/source.ts'
+import { whenAnswered } from '../../http/answered.ts'
 import type { Admission } from '../bounds/admit.ts'
 import { bearerAlone } from '../request/bearer-alone.ts'
 import type { ApiEnv } from '../request/env.ts'
@@ -30,7 +32,9 @@ export function addGraphqlRoutes(app: OpenAPIHono<ApiEnv>, parts: AppsApiParts, 
       const call = callOf(c, audience, parts, admit)
       const text = await answered(c, c.req.valid('json'), root, call)
       const outgoing = c.env?.outgoing
-      large.hold(c.get('caller').username, text, outgoing && (listener => outgoing.once('close', listener)))
+      // Its reader may be gone by now.
+      const onSent = (listener: () => void) => outgoing && whenAnswered(outgoing as ServerResponse, listener)
+      large.hold(c.get('caller').username, text, outgoing && 'req' in outgoing ? onSent : undefined)
       // As it is: to read it again would double what a large answer takes.
       return c.body(text, 200, { 'Content-Type': 'application/json' }) as never
     })
