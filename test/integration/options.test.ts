@@ -4,7 +4,6 @@
  */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ConfigInput } from '../../dev/stack/config.ts'
 import type { KubeObject } from '../../src/base/domain.ts'
 import { lab as labSchema } from '../../src/config/lab.ts'
 import { configSchema } from '../../src/config/schema.ts'
@@ -29,16 +28,18 @@ interface Case extends Omit<Changes, 'config'> {
 }
 
 /** All objects of a lab, and the DaemonSet that pulls its image. */
-function objectsOf({ lab, network, ...changes }: Case): KubeObject[] {
-  const config = configSchema.parse(configOf({ lab }))
+function objectsOf(of: Case): KubeObject[] {
+  const { lab: _, network: __, ...changes } = of
+  const config = configSchema.parse(configOf(of))
   const onto = { namespace: 'skylab', image: image('w_2026_01'), nodes: ['a', 'b'], begunMs: 1 }
-  const { objects } = render({ ...changes, config: { network, ...configOf({ lab }) } })
+  const { objects } = render({ ...changes, config: configOf(of) })
   return [...objects, renderPullSet({ config, ...onto })]
 }
 
-const configOf = ({ lab }: { readonly lab?: Case['lab'] | undefined }): ConfigInput => ({
+const configOf = ({ lab, network }: Pick<Case, 'lab' | 'network'>) => ({
   installation: namespacePrefix,
   lab: { namespacePrefix, ...lab },
+  ...(network && { network }),
 })
 
 /** A volume at a free path. */
@@ -118,6 +119,8 @@ const options: Readonly<Record<string, readonly Case[]>> = {
   'lab.imagePullPolicy': [{ lab: { imagePullPolicy: 'Always' } }],
   'lab.terminationGraceSeconds': [{ lab: { terminationGraceSeconds: 0 } }],
   'lab.application': [{ lab: { application: 'our-labs' } }],
+  // Labels of pods need a right of their own.
+  'network.appsOfGroups': [{ network: { appsOfGroups: true } }],
   'network.proxySelector': [{ network: { proxySelector: { app: 'proxy' } } }],
   'network.proxyNamespace': [{ network: { proxyNamespace: 'edge' } }],
   'network.proxyPorts': [{ network: { proxyPorts: [8000, 8443] } }],
