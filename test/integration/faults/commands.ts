@@ -30,7 +30,7 @@ export const commandsOfIdleness = [
 export const commandsOfApps = [
   ...['put-entry', 'remove-entry', 'complete-entries', 'revoke-entries', 'tell-app'],
   ...['create-login', 'remove-login', 'create-session', 'check-sessions', 'extend-sessions'],
-  ...['ask-start', 'take-intents', 'end-intent'],
+  ...['ask-start', 'take-intents', 'end-intent', 'begin-recheck', 'end-recheck', 'use-once'],
 ] as const
 
 /** Traces of a command: its source's first line, or the hash of the whole once Redis has the script. */
