@@ -13,7 +13,7 @@ describe('BegunLogins', () => {
     const { begun, cookies } = logins.begin('/console/apps/a/', [])
     expect(cookies).toEqual([
       expect.stringMatching(
-        /^__Host-skylab-begun-[\w-]{8}=v1\.\S+; Path=\/; Max-Age=600; Secure; HttpOnly; SameSite=Lax$/,
+        /^__Host-Http-skylab-begun-[\w-]{8}=v1\.\S+; Path=\/; Max-Age=600; Secure; HttpOnly; SameSite=Lax$/,
       ),
     ])
     expect(logins.find(begun.state, headersOf(...cookies))).toEqual(begun)

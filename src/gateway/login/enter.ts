@@ -2,11 +2,12 @@
 import type { Identity } from '../../base/domain.ts'
 import { RetryLater } from '../../base/errors.ts'
 import type { LoginStore } from '../../store/apps/logins.ts'
+import type { Access } from '../access/access.ts'
 import { appScope } from '../access/scope.ts'
-import { setLoginCookie } from '../policy/cookies.ts'
-import { type FailedLogin, failedLoginPage, problemPage } from '../policy/pages.ts'
+import { cookiesOf, setLoginCookie } from '../policy/cookies.ts'
+import { type FailedLogin, failedLoginPage, logOutFirstPage, problemPage } from '../policy/pages.ts'
 import { Refused } from '../server/refused.ts'
-import { type Answer, redirect } from '../server/visit.ts'
+import { type Answer, redirect, type Visit } from '../server/visit.ts'
 import type { Keeper, Kept } from './keeper.ts'
 
 /**
@@ -14,11 +15,13 @@ import type { Keeper, Kept } from './keeper.ts'
  * - `foreign`: it did not begin in this browser, or has come back before
  * - `forbidden`: the person lacks the scope
  * - `revoked`: while it was on its way
+ * - `other`: somebody else is logged in in this browser
  */
-export type LoginResult = 'in' | 'denied' | 'foreign' | 'forbidden' | 'revoked' | 'slow' | 'unavailable'
+export type LoginResult = 'in' | 'denied' | 'foreign' | 'forbidden' | 'revoked' | 'other' | 'slow' | 'unavailable'
 
 export interface EnterParts {
   readonly logins: Pick<LoginStore, 'begin' | 'create'>
+  readonly access: Pick<Access, 'find'>
   readonly keeper: Pick<Keeper, 'seal'>
   readonly lifeMs: number
   readonly onLogin: (is: LoginResult) => void
@@ -30,17 +33,28 @@ export interface Known {
   readonly kept: Kept
   /** What `LoginStore.begin` returned before the source was asked. */
   readonly begun: number
+  /** Who is logged in in this browser already. */
+  readonly present: string | undefined
 }
+
+/**
+ * Who is logged in in the browser that sends this.
+ * @throws {RetryLater} when Redis does not answer; {ApiError} 429 as `Access.find`
+ */
+export const presentIn = async ({ incoming, from }: Visit, { access }: EnterParts): Promise<string | undefined> =>
+  (await access.find(cookiesOf(incoming.rawHeaders).login, from.address ?? ''))?.user
 
 /**
  * @returns the id for the cookie
  * @throws {RetryLater} when Redis does not answer
  */
 export async function enter(
-  { identity, kept, begun }: Known,
+  { identity, kept, begun, present }: Known,
   { logins, keeper, lifeMs }: EnterParts,
-): Promise<{ readonly id: string; readonly user: string } | 'forbidden' | 'revoked'> {
+): Promise<{ readonly id: string; readonly user: string } | 'forbidden' | 'revoked' | 'other'> {
   const { username: user, groups, scopes } = identity
+  // An app's script may have brought the way back of its author: a visitor never becomes somebody else unasked.
+  if (present !== undefined && present !== user) return 'other'
   if (!scopes.includes(appScope)) return 'forbidden'
   const seal = (hash: string) => keeper.seal(kept, hash)
   const made = await logins.create({ user, groups: groups.map(({ name }) => name), begun, lifeMs, seal })
@@ -55,6 +69,7 @@ const failures: Readonly<Record<Exclude<LoginResult, 'in' | 'unavailable'>, Pick
   denied: { status: 403, says: 'The identity provider did not log you in.' },
   foreign: { status: 400, says: 'This login did not begin in this browser, took too long, or was used before.' },
   forbidden: { status: 403, says: `Your account lacks ${appScope}, without which nobody opens apps here.` },
+  other: { status: 409, says: 'Somebody else is logged in in this browser.' },
   revoked: { status: 403, says: 'You were just logged out everywhere.' },
   slow: { status: 429, says: 'There were too many tries. Wait a moment.' },
 }
@@ -69,7 +84,7 @@ export function failed(
   }: { next?: string | undefined; afterMs?: number; cookies?: readonly string[] } = {},
 ): Answer {
   const { status, says } = failures[is]
-  const page = failedLoginPage({ status, says, next })
+  const page = is === 'other' ? logOutFirstPage({ status, says }) : failedLoginPage({ status, says, next })
   const wait = afterMs > 0 ? { 'Retry-After': String(Math.ceil(afterMs / 1000)) } : {}
   return { ...page, headers: { ...page.headers, ...wait, ...(cookies.length > 0 && { 'Set-Cookie': cookies }) } }
 }

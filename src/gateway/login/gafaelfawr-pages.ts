@@ -7,7 +7,7 @@ import { appScope } from '../access/scope.ts'
 import type { Tries } from '../access/tries.ts'
 import type { LoginPages, Tell } from '../server/login-pages.ts'
 import type { Answer, Visit } from '../server/visit.ts'
-import { type EnterParts, enter, entered, failed, type LoginResult, silent } from './enter.ts'
+import { type EnterParts, enter, entered, failed, type LoginResult, presentIn, silent } from './enter.ts'
 import type { Kept } from './keeper.ts'
 import type { NewWord, WordSource } from './word-source.ts'
 
@@ -28,7 +28,7 @@ export class GafaelfawrPages implements LoginPages {
     const { afterMs, succeeded } = this.#parts.tries.begin(visit.from.address ?? '')
     if (afterMs > 0) return this.#failed('slow', tell, next, afterMs)
     try {
-      const made = await this.#login(visit.incoming)
+      const made = await this.#login(visit)
       succeeded()
       if (typeof made === 'string') return this.#failed(made, tell, next)
       this.#parts.onLogin('in')
@@ -45,16 +45,17 @@ export class GafaelfawrPages implements LoginPages {
     }
   }
 
-  async #login({ headers: sent }: IncomingMessage) {
+  async #login(visit: Visit) {
     const { ingress, users, logins } = this.#parts
-    const headers = headersOf(sent)
+    const headers = headersOf(visit.incoming.headers)
     ingress.requireIngress(headers, appScope)
     const [user, token] = [userOf(headers), tokenOf(headers)]
+    const present = await presentIn(visit, this.#parts)
     const begun = await logins.begin()
     const { username, groups } = await users.infoOf(token, user)
     if (username !== user) throw new ApiError(401, { msg: 'the token is of somebody else', type: 'unauthorized' })
     // The ingress vouches for the scope.
-    return enter({ identity: { username, groups, scopes: [appScope] }, kept: { token }, begun }, this.#parts)
+    return enter({ identity: { username, groups, scopes: [appScope] }, kept: { token }, begun, present }, this.#parts)
   }
 
   #failed(

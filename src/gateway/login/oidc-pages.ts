@@ -8,7 +8,7 @@ import type { Tries } from '../access/tries.ts'
 import type { LoginPages, Tell } from '../server/login-pages.ts'
 import { type Answer, redirect, type Visit } from '../server/visit.ts'
 import { type Begun, type BegunLogins, begunMs } from './begun.ts'
-import { type EnterParts, enter, entered, failed, type LoginResult, silent } from './enter.ts'
+import { type EnterParts, enter, entered, failed, type LoginResult, presentIn, silent } from './enter.ts'
 import type { Keeper } from './keeper.ts'
 import { identityOf, keptOf } from './oidc-words.ts'
 import { Denied, type OpenIdClient, type Told } from './openid.ts'
@@ -79,9 +79,10 @@ export class OidcPages implements LoginPages {
     }
   }
 
-  async #return({ query, tell, begun }: Return): Promise<Answer> {
+  async #return({ visit, query, tell, begun }: Return): Promise<Answer> {
     const { onLogin, lifeMs, client, rechecks, onLacking } = this.#parts
     try {
+      const present = await presentIn(visit, this.#parts)
       if (!(await this.#isFirst(begun))) return this.#failed('foreign', tell, begun)
       const epoch = await this.#parts.logins.begin()
       const told = await client.finish(query, begun)
@@ -89,7 +90,7 @@ export class OidcPages implements LoginPages {
         onLacking()
         throw new Denied('no_refresh_token')
       }
-      const made = await enter(this.#known(told, epoch), this.#parts)
+      const made = await enter({ ...this.#known(told, epoch), present }, this.#parts)
       if (typeof made === 'string') return this.#failed(made, tell, begun)
       onLogin('in')
       tell.in(made.user, 303)

@@ -102,6 +102,13 @@ export function failedLoginPage({ status, says, next, headers = {} }: FailedLogi
   return page({ status, title: 'You are not logged in', content, headers })
 }
 
+/** For a login where somebody else is logged in. The link leads to the form that logs out. */
+export function logOutFirstPage({ status, says }: Pick<FailedLogin, 'status' | 'says'>): Page {
+  const content = markup`<p role="alert">${words(says)} If it is not you who wanted to log in, nothing needs to be done.</p>
+<p><a href="/console/login">Log out</a> first, and then log in again.</p>`
+  return page({ status, title: 'Log out first', content })
+}
+
 /** For somebody who is logged in, but not of the group. */
 export function forbiddenPage({ displayName, id, group }: AppRoute): Page {
   const content = markup`<p>The app ${words(displayName || id)} is for members of the group ${words(group)}.

@@ -69,12 +69,11 @@ function oidcSource(basics: Basics, parts: LoginSourceParts): LoginSource {
   const lacking = new Rarely({
     ...{ clock, log, trouble: 'the issuer gives no refresh token, so nobody can log in', over: 'it gives them' },
   })
-  const common = enterParts(basics, parts)
   return {
     ...rechecked(basics, parts, new OidcWords(openid, issuer), issuer.timeoutSeconds),
-    pages: ({ tries }) =>
+    pages: ({ tries, access }) =>
       new OidcPages({
-        ...{ ...common, issuer, client: openid, begun, used: parts.rechecks, tries, rechecks: recheckSeconds > 0 },
+        ...{ ...enterParts(basics, parts, access), issuer, client: openid, begun, used: parts.rechecks, tries, rechecks: recheckSeconds > 0 },
         onLacking: () => lacking.failed('ask for it by gateway.oidc.scopes and parameters, or set recheckSeconds: 0'),
       }),
     probe: () => openid.probe(),
@@ -92,16 +91,17 @@ function gafaelfawrSource(basics: Basics, parts: LoginSourceParts): LoginSource 
   const ingress = new Ingress({ secrets, names: none })
   return {
     ...rechecked(basics, parts, new GafaelfawrWords(users), gafaelfawr.timeoutSeconds),
-    pages: ({ tries }) => new GafaelfawrPages({ ...enterParts(basics, parts), ingress, users, tries }),
+    pages: ({ tries, access }) =>
+      new GafaelfawrPages({ ...enterParts(basics, parts, access), ingress, users, tries }),
     probe: () => users.probe(),
     trouble: () => users.trouble(),
   }
 }
 
-function enterParts(basics: Basics, { logins, metrics }: LoginSourceParts) {
+function enterParts(basics: Basics, { logins, metrics }: LoginSourceParts, access: AccessParts['access']) {
   const keeper = new Keeper(new Sealer(basics.settings.gatewayKeys))
   const onLogin = (result: string) => metrics.logins.inc({ result })
-  return { logins, keeper, lifeMs: lifeMsOf(basics), onLogin }
+  return { logins, access, keeper, lifeMs: lifeMsOf(basics), onLogin }
 }
 
 function rechecked(

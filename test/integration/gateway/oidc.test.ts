@@ -45,7 +45,7 @@ describe('login', () => {
       ...{ state: expect.stringMatching(/^[\w-]{43}$/), nonce: expect.stringMatching(/^[\w-]{43}$/) },
     })
     expect(begun).toMatch(
-      /^set-cookie: __Host-skylab-begun-[\w-]{8}=[^;]+; Path=\/; Max-Age=600; Secure; HttpOnly; SameSite=Lax\r$/im,
+      /^set-cookie: __Host-Http-skylab-begun-[\w-]{8}=[^;]+; Path=\/; Max-Age=600; Secure; HttpOnly; SameSite=Lax\r$/im,
     )
     // The other replica ends what one has begun.
     const back = await ada.get(await ada.through(asked.href), 1)
