@@ -61,6 +61,18 @@ describe('crossProblems of a gateway', () => {
     expect(crossProblems(config)).toEqual([problem])
   })
 
+  it.each<[object, boolean]>([
+    [{}, true],
+    [{ tokenType: 'JWT' }, true],
+    [{ authorizedParties: ['portal', 'a'] }, true],
+    [{ tokenType: 'at+jwt' }, false],
+    [{ authorizedParties: ['portal'] }, false],
+  ])('has a problem when the client is the audience, and %j lets an ID token pass: %j', (more, isProblem) => {
+    const of = { ...issuer, oidc: { ...issuer.oidc, ...more } }
+    const problem = expect.stringMatching(/^gateway\.oidc\.clientId: is also identity\.oidc\.audience/)
+    expect(crossProblems(ofOidc({ oidc: { clientId: 'a' } }, of))).toEqual(isProblem ? [problem] : [])
+  })
+
   it('has a problem when people log in behind Gafaelfawr, and nothing shows which requests are of its ingress', () => {
     const provider = { provider: 'gafaelfawr', gafaelfawr: { baseUrl: 'https://data.example.org' } }
     const gateway = { login: 'gafaelfawr', keyFiles: ['key'], gafaelfawr: {} }

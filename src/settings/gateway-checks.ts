@@ -1,5 +1,6 @@
 /** Checks of the block `gateway`, for a process that runs it. */
 import { isLoopback } from '../base/loopback.ts'
+import type { OidcConfig } from '../config/identity.ts'
 import type { Config } from '../config/schema.ts'
 
 /** A process for something else leaves the block alone. */
@@ -39,6 +40,11 @@ function loginProblems({ gateway, identity }: Pick<Config, 'gateway' | 'identity
   return [
     ...lacks,
     ...(login === 'oidc' && oidc === undefined ? ['gateway.oidc: is required by login: oidc'] : []),
+    ...(login === 'oidc' && oidc && identity.oidc && takesIdTokens(oidc.clientId, identity.oidc)
+      ? [
+          'gateway.oidc.clientId: is also identity.oidc.audience, so ID tokens pass for access tokens: set identity.oidc.tokenType, or authorizedParties without it',
+        ]
+      : []),
     ...(login === 'gafaelfawr' && (gafaelfawr?.secretFiles ?? []).length === 0
       ? ['gateway.gafaelfawr.secretFiles: no secret shared with the ingress of /console/login']
       : []),
@@ -46,6 +52,13 @@ function loginProblems({ gateway, identity }: Pick<Config, 'gateway' | 'identity
       ? [`gateway.keyFiles: no key, by which login: ${login} seals tokens`]
       : []),
   ]
+}
+
+/** An ID token is for the client, which it may name as `azp` too, and its type is absent or JWT. */
+function takesIdTokens(clientId: string, { audience, tokenType, authorizedParties }: OidcConfig): boolean {
+  const isOfAnyType = tokenType === undefined || /^(application\/)?jwt$/i.test(tokenType)
+  const isOfAnyParty = authorizedParties.length === 0 || authorizedParties.includes(clientId)
+  return clientId === audience && isOfAnyType && isOfAnyParty
 }
 
 function addressProblems(publicUrl: string): string[] {

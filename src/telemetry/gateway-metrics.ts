@@ -54,7 +54,7 @@ export function createGatewayMetrics(registry: Registry, sources: GatewayGaugeSo
     }),
     logins: new Counter({
       name: 'skylab_gateway_logins_total',
-      help: 'Tries to log in at this replica, by result (in; refused: nobody is known by this token; denied: the identity provider refuses; foreign: it did not begin in this browser, took too long, or came back twice; forbidden: the account lacks the scope; revoked: meanwhile; unavailable; slow: there were too many)',
+      help: 'Tries to log in at this replica, by result (in; refused: nobody is known by this token; denied: the identity provider refuses; foreign: it did not begin in this browser, took too long, or came back twice; forbidden: the account lacks the scope; revoked: meanwhile; other: somebody else is logged in there; unavailable; slow: there were too many)',
       labelNames: ['result'] as const,
       registers,
     }),

@@ -3,7 +3,7 @@ import { Sealer } from '../../store/sealing.ts'
 import { Keeper } from './keeper.ts'
 
 const hash = 'a'.repeat(64)
-const kept = { token: 'refresh', subject: 'id-of-ada', scope: 'openid', idToken: 'id-token' }
+const kept = { token: 'refresh', subject: 'id-of-ada', scope: 'openid' }
 const keeper = (...keys: readonly number[]) => new Keeper(new Sealer(keys.map(key => Buffer.alloc(32, key))))
 
 it('Keeper opens what it has sealed for a login, also by a former key', () => {
@@ -18,9 +18,4 @@ it('Keeper opens nothing for another login, or without its key', () => {
   expect(() => keeper(1).open(sealed, 'b'.repeat(64))).toThrow()
   expect(() => keeper(2).open(sealed, hash)).toThrow()
   expect(() => keeper(1).open('', hash)).toThrow()
-})
-
-it('Keeper leaves an ID token out when it is long', () => {
-  const sealed = keeper(1).seal({ ...kept, idToken: 'x'.repeat(8_193) }, hash)
-  expect(keeper(1).open(sealed, hash)).toEqual({ token: 'refresh', subject: 'id-of-ada', scope: 'openid' })
 })

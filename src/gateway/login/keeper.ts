@@ -10,8 +10,6 @@ export interface Kept {
   readonly subject?: string | undefined
   /** Scopes that the source has granted, where it says so only once. */
   readonly scope?: string | undefined
-  /** The last ID token, by which the source ends its own session. */
-  readonly idToken?: string | undefined
 }
 
 const name = 'gateway login'
@@ -19,11 +17,7 @@ const schema = z.object({
   token: z.string(),
   subject: z.string().optional(),
   scope: z.string().optional(),
-  idToken: z.string().optional(),
 })
-
-/** An ID token that is longer is not kept: Redis has each for 12 hours, and the issuer asks instead. */
-const longestIdToken = 8_192
 
 export class Keeper {
   readonly #sealer: Pick<Sealer, 'seal' | 'open'>
@@ -34,9 +28,7 @@ export class Keeper {
 
   /** @param hash of the login: it opens only for this one */
   seal(kept: Kept, hash: string): string {
-    const { idToken, ...rest } = kept
-    const isShort = idToken !== undefined && idToken.length <= longestIdToken
-    return this.#sealer.seal(JSON.stringify({ ...rest, ...(isShort && { idToken }) }), name, hash)
+    return this.#sealer.seal(JSON.stringify(kept), name, hash)
   }
 
   /** @throws {NeedsSomeone} where it was sealed by a key that this replica does not have, or for another login */

@@ -2,14 +2,12 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { ApiError, isUnavailable } from '../../base/errors.ts'
 import type { OidcConfig } from '../../config/identity.ts'
-import type { LoginStore } from '../../store/apps/logins.ts'
 import type { RecheckStore } from '../../store/apps/rechecks.ts'
 import type { Tries } from '../access/tries.ts'
 import type { LoginPages, Tell } from '../server/login-pages.ts'
 import { type Answer, redirect, type Visit } from '../server/visit.ts'
 import { type Begun, type BegunLogins, begunMs } from './begun.ts'
 import { type EnterParts, enter, entered, failed, type LoginResult, presentIn, silent } from './enter.ts'
-import type { Keeper } from './keeper.ts'
 import { identityOf, keptOf } from './oidc-words.ts'
 import { Denied, type OpenIdClient, type Told } from './openid.ts'
 
@@ -19,8 +17,6 @@ export interface OidcPagesParts extends EnterParts {
   readonly begun: BegunLogins
   readonly used: Pick<RecheckStore, 'useOnce'>
   readonly tries: Pick<Tries, 'begin'>
-  readonly logins: Pick<LoginStore, 'begin' | 'create' | 'read'>
-  readonly keeper: Pick<Keeper, 'seal' | 'open'>
   /** Whether logins are asked about again, for which they need a refresh token. */
   readonly rechecks: boolean
   /** Called where the issuer gives no refresh token. */
@@ -68,11 +64,9 @@ export class OidcPages implements LoginPages {
     return answer
   }
 
-  async farewell(loginHash: string): Promise<string | undefined> {
-    const { logins, keeper, client } = this.#parts
+  async farewell(): Promise<string | undefined> {
     try {
-      const login = await logins.read(loginHash)
-      return await client.end(login && keeper.open(login.sealed, loginHash).idToken)
+      return await this.#parts.client.end()
     } catch {
       // The login ends here all the same.
       return undefined

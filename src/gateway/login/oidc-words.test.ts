@@ -6,7 +6,7 @@ import { Denied, type Told } from './openid.ts'
 
 const oidc = { issuer: 'https://i.example.org', audience: 'a', claims: { username: 'name' } }
 const issuer = configSchema.parse({ identity: { provider: 'oidc', oidc } }).identity.oidc!
-const former = { token: 'token-1', subject: 'id-1', scope: 'openid exec:notebook', idToken: 'id-token-1' }
+const former = { token: 'token-1', subject: 'id-1', scope: 'openid exec:notebook' }
 const told: Told = { claims: { name: 'ada', groups: ['physics'] }, subject: 'id-1' }
 
 const word = (answer: Partial<Told> | Error) => {
@@ -20,10 +20,10 @@ const word = (answer: Partial<Told> | Error) => {
 describe('OidcWords', () => {
   it('keeps what the issuer does not replace', async () => {
     expect(await word({})).toEqual({ groups: ['physics'], kept: former })
-    const renewed = { refreshToken: 'token-2', idToken: 'id-token-2', scope: 'exec:notebook' }
+    const renewed = { refreshToken: 'token-2', scope: 'exec:notebook' }
     expect(await word(renewed)).toEqual({
       groups: ['physics'],
-      kept: { token: 'token-2', subject: 'id-1', scope: 'exec:notebook', idToken: 'id-token-2' },
+      kept: { token: 'token-2', subject: 'id-1', scope: 'exec:notebook' },
     })
   })
 

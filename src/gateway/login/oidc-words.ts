@@ -8,11 +8,10 @@ import { Denied, type OpenIdClient, type Told } from './openid.ts'
 import type { NewWord, WordSource } from './word-source.ts'
 
 /** @param former what was kept before; a token that was not replaced holds on */
-export const keptOf = ({ refreshToken, subject, scope, idToken }: Told, former?: Kept): Kept => ({
+export const keptOf = ({ refreshToken, subject, scope }: Told, former?: Kept): Kept => ({
   token: refreshToken ?? former?.token ?? '',
   subject,
   scope: scope ?? former?.scope,
-  idToken: idToken ?? former?.idToken,
 })
 
 /** @throws {ApiError} 403 for a claim that cannot be used */

@@ -29,7 +29,6 @@ export interface Told {
   /** Granted in so many words: a silent issuer has granted none, or no others. */
   readonly scope?: string | undefined
   readonly refreshToken?: string | undefined
-  readonly idToken?: string | undefined
 }
 
 export interface OpenIdParts {
@@ -117,15 +116,14 @@ export class OpenIdClient {
   }
 
   /**
-   * Where the issuer ends its own session, and then leads back here; undefined where it has no such address.
+   * Where the issuer ends its own session, and then leads back here; undefined where it has no such address. It has no ID token as
+   * a hint: scripts of apps read the page that leads there, and would have a token of the visitor.
    * @throws {ApiError} 503
    */
-  async end(idToken: string | undefined): Promise<string | undefined> {
+  async end(): Promise<string | undefined> {
     const configuration = await this.#configuration()
     if (configuration.serverMetadata().end_session_endpoint === undefined) return undefined
-    const { goodbye } = this.#options
-    const hint = idToken === undefined ? {} : { id_token_hint: idToken }
-    return openid.buildEndSessionUrl(configuration, { post_logout_redirect_uri: goodbye, ...hint }).href
+    return openid.buildEndSessionUrl(configuration, { post_logout_redirect_uri: this.#options.goodbye }).href
   }
 
   /** For an issuer whose answer has no new ID token. */
@@ -218,11 +216,7 @@ function toldBy(tokens: Tokens): Told {
   return { ...toldOf(tokens), claims, subject: claims.sub }
 }
 
-const toldOf = ({ refresh_token, id_token, scope }: Tokens) => ({
-  refreshToken: refresh_token,
-  idToken: id_token,
-  scope,
-})
+const toldOf = ({ refresh_token, scope }: Tokens) => ({ refreshToken: refresh_token, scope })
 
 /** The word of OAuth in an error answer. */
 function saidBy(error: unknown): string | undefined {

@@ -19,6 +19,6 @@ export interface LoginPages {
   submit?(visit: Visit, tell: Tell): Promise<Answer>
   /** GET of the way back. Absent: there is none. @throws as `begin` */
   finish?(visit: Visit, query: string, tell: Tell): Promise<Answer>
-  /** Where the identity source ends its own session of a login. Called before the login ends; never rejects. */
-  farewell?(loginHash: string): Promise<string | undefined>
+  /** Where the identity source ends its own session. An app's script can read it, so it has no secret; never rejects. */
+  farewell?(): Promise<string | undefined>
 }

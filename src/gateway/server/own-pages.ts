@@ -89,7 +89,7 @@ export class OwnPages {
   async #logout(visit: Visit, report: Report): Promise<Answer> {
     const { user, hash } = await this.#formOf(visit, 'logout')
     report.isOf(user)
-    const elsewhere = await this.#parts.login.farewell?.(hash)
+    const elsewhere = await this.#parts.login.farewell?.()
     await this.#parts.logins.remove(hash)
     const cookie = { 'Set-Cookie': clearLoginCookie() }
     const page = elsewhere === undefined ? undefined : farewellPage(elsewhere)
