@@ -20,6 +20,13 @@ const maxRetryAfterSeconds = 60
 /** How an exchange ended, for the metrics. */
 export type SourceResult = 'ok' | 'refused' | 'failed'
 
+/** 503 about this question alone: the source answers, and others may get usable answers. */
+export class Unclear extends ApiError {
+  constructor(msg: string, retryAfterSeconds = 1) {
+    super(503, { msg, type: 'unavailable' }, { 'Retry-After': String(retryAfterSeconds) })
+  }
+}
+
 export interface SourceOptions {
   /** Name of the source in the log. */
   readonly name: string
@@ -58,7 +65,7 @@ export class IdentitySource {
   /**
    * Reads the JSON at an address by a schema.
    * @param token the token that the question is about; then 401 and 403 are answers about the token
-   * @throws {ApiError} 401, 403, or 503 with `Retry-After`
+   * @throws {ApiError} 401, 403, or 503 with `Retry-After`; {Unclear}
    */
   async get<T extends z.ZodType>(url: string, schema: T, token?: string): Promise<z.output<T>> {
     return this.#ask(url, signal => exchange(url, schema, token, signal))
@@ -129,6 +136,7 @@ export class IdentitySource {
     this.#trouble = reason
     this.#outage.failed(inFull(reason))
     const words = `the caller cannot be identified right now: the identity provider cannot be used: ${reason.words}`
+    if (noAnswer && !noAnswer.isOutage) return new Unclear(words, noAnswer.retryAfterSeconds)
     return unavailable(words, noAnswer?.retryAfterSeconds)
   }
 }
@@ -139,10 +147,13 @@ const hintsFor = (url: string) => ({ trustBy: 'NODE_EXTRA_CA_CERTS', clear: url.
 class NoAnswer extends Error {
   override readonly name = 'NoAnswer'
   readonly retryAfterSeconds: number
+  /** Whether it says something of the source, and not of one question. */
+  readonly isOutage: boolean
 
-  constructor(message: string, retryAfterSeconds = 1) {
+  constructor(message: string, retryAfterSeconds = 1, isOutage = false) {
     super(message)
     this.retryAfterSeconds = retryAfterSeconds
+    this.isOutage = isOutage
   }
 }
 
@@ -195,7 +206,11 @@ function refusal({ status, headers }: Response, url: string, aboutToken: boolean
   const retryAfter = headers.get('retry-after') ?? ''
   const seconds = /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : 1
   const tls = status === 400 && url.startsWith('http:') ? ': the server may expect TLS' : ''
-  return new NoAnswer(`the answer is ${status}${tls}`, Math.min(Math.max(seconds, 1), maxRetryAfterSeconds))
+  return new NoAnswer(
+    `the answer is ${status}${tls}`,
+    Math.min(Math.max(seconds, 1), maxRetryAfterSeconds),
+    status >= 500,
+  )
 }
 
 /** The parser's own message quotes the text. */

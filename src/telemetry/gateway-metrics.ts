@@ -27,7 +27,7 @@ const refusals = [
   ],
 ]
 const cuts = ['ended', 'forbidden', 'gone', 'stopped', 'unavailable', 'drained']
-const logins = ['in', 'refused', 'denied', 'foreign', 'forbidden', 'revoked', 'unavailable', 'slow']
+const logins = ['in', 'refused', 'denied', 'foreign', 'forbidden', 'revoked', 'other', 'unavailable', 'slow']
 const rechecks = ['same', 'changed', 'ended', 'silent']
 
 export function createGatewayMetrics(registry: Registry, sources: GatewayGaugeSources) {

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { ApiError, isUnavailable } from '../../base/errors.ts'
 import { type Ingress, tokenOf, userOf } from '../../identity/ingress.ts'
+import { Unclear } from '../../identity/source.ts'
 import type { UserInfoClient } from '../../identity/user-info.ts'
 import { appScope } from '../access/scope.ts'
 import type { Tries } from '../access/tries.ts'
@@ -92,11 +93,9 @@ export class GafaelfawrWords implements WordSource {
       return username === user ? { groups: groups.map(({ name }) => name), kept } : 'ended'
     } catch (error) {
       if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return 'ended'
-      // Too many requests at once: it is asked again.
-      if (error instanceof ApiError && error.status === 429) throw unavailableNow(error)
+      // His own requests use up his places. That says nothing of others.
+      if (error instanceof ApiError && error.status === 429) throw new Unclear(error.message)
       throw error
     }
   }
 }
-
-const unavailableNow = (error: ApiError) => new ApiError(503, error.detail, error.headers)

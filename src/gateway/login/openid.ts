@@ -6,7 +6,7 @@ import { isLoopback } from '../../base/loopback.ts'
 import type { Reason } from '../../base/reasons.ts'
 import type { GatewayOidcConfig } from '../../config/gateway.ts'
 import type { OidcConfig } from '../../config/identity.ts'
-import { IdentitySource, type SourceOptions } from '../../identity/source.ts'
+import { IdentitySource, type SourceOptions, Unclear } from '../../identity/source.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { Begun } from './begun.ts'
 
@@ -50,6 +50,15 @@ export interface OpenIdOptions extends OpenIdParts {
 const maxWaiting = 1_000
 /** What an issuer says that cannot answer now. */
 const away = new Set(['server_error', 'temporarily_unavailable'])
+/** What an issuer says of the gateway, and of nobody's login. */
+const ofUs = new Set(['invalid_client', 'unauthorized_client', 'invalid_request', 'unsupported_grant_type'])
+/** What becomes of an answer that cannot be used. */
+interface Meaning {
+  /** Why one that breaks the protocol is a refusal; default: such an answer is none. */
+  readonly unsound?: string
+  /** Whether each refusal is of the person, where it is not of the gateway. Default: the word `invalid_grant` alone. */
+  readonly isOfPerson?: boolean
+}
 
 export class OpenIdClient {
   readonly #options: OpenIdOptions
@@ -100,19 +109,22 @@ export class OpenIdClient {
     const configuration = await this.#configuration()
     const checks = { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce, idTokenExpected: true }
     const url = new URL(`${this.#options.callback}?${query}`)
-    return this.#meant(async () => toldBy(await openid.authorizationCodeGrant(configuration, url, checks)), 'unsound')
+    return this.#meant(async () => toldBy(await openid.authorizationCodeGrant(configuration, url, checks)), {
+      unsound: 'unsound',
+    })
   }
 
   /**
    * What the issuer says by now. The token may be void afterwards, and another one be in its place.
-   * @throws {Denied} where the login is over; {ApiError} 503
+   * @throws {Denied} where the login is over; {Unclear} where only this question has no usable answer; {ApiError} 503
    */
   async again(refreshToken: string, subject: string): Promise<Told> {
     const configuration = await this.#configuration()
-    return this.#meant(async () => {
+    const ask = async () => {
       const tokens = await openid.refreshTokenGrant(configuration, refreshToken)
       return tokens.claims() ? toldBy(tokens) : await this.#userInfo(configuration, tokens, subject)
-    })
+    }
+    return this.#meant(ask, { isOfPerson: true })
   }
 
   /**
@@ -129,14 +141,19 @@ export class OpenIdClient {
   /** For an issuer whose answer has no new ID token. */
   async #userInfo(configuration: openid.Configuration, tokens: Tokens, subject: string): Promise<Told> {
     if (configuration.serverMetadata().userinfo_endpoint === undefined) {
-      throw unavailable('the issuer gives no ID token for a refresh token, and has no UserInfo')
+      throw new Unclear('the issuer gives no ID token for a refresh token, and has no UserInfo')
     }
-    const claims = await openid.fetchUserInfo(configuration, tokens.access_token, subject)
-    return { ...toldOf(tokens), claims, subject }
+    try {
+      const claims = await openid.fetchUserInfo(configuration, tokens.access_token, subject)
+      return { ...toldOf(tokens), claims, subject }
+    } catch (error) {
+      // The token was made for this person a moment ago.
+      if ([401, 403].includes(statusOf(error) ?? 0)) throw new Denied('user_info')
+      throw error
+    }
   }
 
-  /** @param unsound why an answer that breaks the protocol is a refusal; default: such an answer is none */
-  async #meant<T>(work: () => Promise<T>, unsound?: string): Promise<T> {
+  async #meant<T>(work: () => Promise<T>, { unsound, isOfPerson = false }: Meaning = {}): Promise<T> {
     try {
       return await work()
     } catch (error) {
@@ -147,12 +164,12 @@ export class OpenIdClient {
       if (said !== undefined && error instanceof openid.AuthorizationResponseError && !away.has(said)) {
         throw new Denied(said)
       }
-      if (said === 'invalid_grant') throw new Denied(said)
+      if (said === 'invalid_grant' || (said !== undefined && isOfPerson && isRefusal(said))) throw new Denied(said)
       const code = said ?? (error as { code?: unknown }).code
       // Nothing else of the error: it may quote tokens.
       this.#options.log.warn({ code, source: this.#options.issuer.issuer }, 'an answer of the issuer cannot be used')
       if (said === undefined && unsound !== undefined) throw new Denied(unsound)
-      throw unavailable('the issuer gives no usable answer')
+      throw new Unclear('the issuer gives no usable answer')
     }
   }
 
@@ -218,13 +235,26 @@ function toldBy(tokens: Tokens): Told {
 
 const toldOf = ({ refresh_token, scope }: Tokens) => ({ refreshToken: refresh_token, scope })
 
+/** In place of a word of OAuth. */
+const challenge = 'challenge'
+
 /** The word of OAuth in an error answer. */
 function saidBy(error: unknown): string | undefined {
   // Such as the answer to a wrong secret of ours.
   if (error instanceof openid.WWWAuthenticateChallengeError)
-    return error.status === 401 ? 'invalid_client' : 'challenge'
+    return error.status === 401 ? 'invalid_client' : challenge
   const isAnswer = error instanceof openid.ResponseBodyError || error instanceof openid.AuthorizationResponseError
   return isAnswer && /^[\w.-]{1,64}$/.test(error.error) ? error.error : undefined
+}
+
+const isRefusal = (said: string): boolean => !ofUs.has(said) && !away.has(said) && said !== challenge
+
+/** Of the answer that was no answer to a question about a person. */
+function statusOf(error: unknown): number | undefined {
+  if (error instanceof openid.WWWAuthenticateChallengeError) return error.status
+  const answer = causesOf(error).at(-1)
+  const cause = answer instanceof Error ? answer.cause : undefined
+  return cause instanceof Response ? cause.status : undefined
 }
 
 function causesOf(error: unknown): unknown[] {

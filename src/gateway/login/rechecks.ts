@@ -1,6 +1,7 @@
 /**
  * Asks the identity source again about logins that are used: one gateway for all, once in `recheckSeconds`. A request waits for it
- * only where the last word is older than that. While the source is silent, its last word holds for five minutes.
+ * only where the last word is older than that. While the source is silent, its last word holds for five minutes. It may be silent of one
+ * login alone: that is nobody else's matter.
  */
 import { randomUUID } from 'node:crypto'
 import { backoffMs } from '../../base/backoff.ts'
@@ -8,6 +9,7 @@ import type { Clock } from '../../base/clock.ts'
 import { isUnavailable, RetryLater } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import { Slots } from '../../base/slots.ts'
+import { Unclear } from '../../identity/source.ts'
 import type { LoginStore } from '../../store/apps/logins.ts'
 import type { RecheckRight, RecheckStore } from '../../store/apps/rechecks.ts'
 import { Kept as Recent } from '../access/kept.ts'
@@ -43,8 +45,10 @@ const mostWaiting = 2_000
 /** Another gateway is asking: how often, and how many times, to look whether it has ended. */
 const lookMs = 200
 const mostLooks = 15
-/** After a failure nothing is asked for a moment: all logins have the same source. */
+/** After a failure nothing is asked for a moment, where the source is away; else nothing about this login. */
 const pause = { baseMs: 1_000, capMs: 10_000 }
+
+const calm: Silence = { failures: 0, pausedUntilMs: Number.NEGATIVE_INFINITY }
 
 export class Rechecks implements Words {
   readonly #options: RechecksOptions
@@ -52,8 +56,10 @@ export class Rechecks implements Words {
   readonly #words = new Recent<number>(mostKnown)
   readonly #asking = new Map<string, Promise<RecheckResult>>()
   readonly #slots: Slots
-  #failures = 0
-  #pausedUntilMs = Number.NEGATIVE_INFINITY
+  /** The source is away. */
+  #outage = calm
+  /** By login: no usable answer about this one. */
+  readonly #unclear = new Recent<Silence>(mostKnown)
 
   constructor(options: RechecksOptions) {
     this.#options = options
@@ -66,18 +72,18 @@ export class Rechecks implements Words {
 
   isTooOld(loginHash: string): boolean {
     const ageMs = this.#ageOf(loginHash)
-    return this.#isSilent && Number.isFinite(ageMs) && ageMs > silentMs
+    return Number.isFinite(ageMs) && ageMs > silentMs
   }
 
   note(loginHash: string): void {
     const ageMs = this.#ageOf(loginHash)
-    if (ageMs <= this.#options.everyMs * early || (this.#isPaused && Number.isFinite(ageMs))) return
+    if (ageMs <= this.#options.everyMs * early || (this.#isPaused(loginHash) && Number.isFinite(ageMs))) return
     this.#ask(loginHash).catch(() => {})
   }
 
   async ask(loginHash: string): Promise<Word> {
     // A source that hangs must not make each request wait for it.
-    if (this.#isSilent && this.#ageOf(loginHash) <= silentMs) {
+    if (this.#isSilent(loginHash) && this.#ageOf(loginHash) <= silentMs) {
       this.note(loginHash)
       return 'same'
     }
@@ -118,11 +124,15 @@ export class Rechecks implements Words {
     for (let look = 1; look <= mostLooks; look++) {
       const startMs = this.#nowMs
       // While it is paused, only the age is asked for.
-      const terms = { everyMs: this.#isPaused ? Number.MAX_SAFE_INTEGER : everyMs * early, lockMs: this.#lockMs }
+      const terms = { everyMs: this.#isPaused(hash) ? Number.MAX_SAFE_INTEGER : everyMs * early, lockMs: this.#lockMs }
       const right = await store.begin(hash, token, terms)
       if (right.is === 'gone') return this.#ended(hash)
       this.#learn(hash, startMs - right.ageMs)
-      if (right.is === 'ask') return this.#turn({ hash, token, right, startMs })
+      if (right.is === 'ask') {
+        const is = await this.#turn({ hash, token, right, startMs })
+        if (is !== 'late') return is
+        continue
+      }
       // Another gateway may have heard something new.
       if (right.is === 'fresh') return right.ageMs > everyMs ? 'silent' : 'changed'
       await clock.sleep(lookMs)
@@ -131,19 +141,19 @@ export class Rechecks implements Words {
   }
 
   /** This gateway alone may ask. */
-  async #turn(turn: Turn): Promise<RecheckResult> {
-    let is: RecheckResult = 'silent'
+  async #turn(turn: Turn): Promise<RecheckResult | 'late'> {
+    let is: RecheckResult | 'late' = 'silent'
     try {
       is = await this.#answered(turn)
     } finally {
-      this.#options.onWord(is)
+      this.#options.onWord(is === 'late' ? 'changed' : is)
       // Else it ends by itself.
       if (is === 'silent') await this.#options.store.leave(turn.hash, turn.token).catch(() => {})
     }
     return is
   }
 
-  async #answered({ hash, token, right, startMs }: Turn): Promise<RecheckResult> {
+  async #answered({ hash, token, right, startMs }: Turn): Promise<RecheckResult | 'late'> {
     const { keeper, logins, log } = this.#options
     let former: Kept
     try {
@@ -154,34 +164,39 @@ export class Rechecks implements Words {
     }
     // This process was halted: another one may be using the token by now.
     if (this.#nowMs - startMs > this.#lockMs / 2) return 'silent'
-    const word = await this.#heard(former, right.user)
+    const word = await this.#heard(hash, former, right.user)
     if (word === 'silent') return word
     if (word !== 'ended') return this.#keep({ hash, token, right, startMs }, word)
     await logins.remove(hash)
     return this.#ended(hash)
   }
 
-  async #heard(former: Kept, user: string): Promise<NewWord | 'ended' | 'silent'> {
+  async #heard(hash: string, former: Kept, user: string): Promise<NewWord | 'ended' | 'silent'> {
     try {
       const word = await this.#options.source.again(former, user)
-      this.#failures = 0
+      this.#outage = calm
+      this.#unclear.delete(hash)
       return word
     } catch (error) {
       if (!isUnavailable(error)) this.#options.log.error({ err: error }, 'a login could not be asked about')
-      this.#failures += 1
-      this.#pausedUntilMs = this.#nowMs + backoffMs(this.#failures, pause)
+      const isOutage = isUnavailable(error) && !(error instanceof Unclear)
+      // Somebody must not be able to stop the questions about others.
+      if (isOutage) this.#outage = this.#after(this.#outage)
+      else this.#unclear.set(hash, this.#after(this.#unclear.get(hash) ?? calm))
       return 'silent'
     }
   }
 
-  async #keep({ hash, token, right, startMs }: Turn, word: NewWord): Promise<RecheckResult> {
+  /** @returns 'late' where another gateway has asked meanwhile, so that nobody knows which word is newer */
+  async #keep({ hash, token, right, startMs }: Turn, word: NewWord): Promise<RecheckResult | 'late'> {
     const { keeper, store, clock, log } = this.#options
     const isSame = sameNames(word.groups, right.groups)
     const sealed = keeper.seal(word.kept, hash)
     const groups = isSame ? undefined : word.groups
     for (;;) {
       try {
-        await store.end({ token, hash, was: right.sealed, sealed, groups, agoMs: this.#nowMs - startMs })
+        const agoMs = this.#nowMs - startMs
+        if (!(await store.end({ token, hash, was: right.sealed, sealed, groups, agoMs }))) return 'late'
         this.#learn(hash, startMs)
         return isSame ? 'same' : 'changed'
       } catch (error) {
@@ -197,6 +212,7 @@ export class Rechecks implements Words {
 
   #ended(hash: string): 'ended' {
     this.#words.delete(hash)
+    this.#unclear.delete(hash)
     return 'ended'
   }
 
@@ -214,18 +230,28 @@ export class Rechecks implements Words {
     return 2 * this.#options.answerMs + 5_000
   }
 
-  /** The last question of this gateway led to nothing. */
-  get #isSilent(): boolean {
-    return this.#failures > 0
+  /** The last question led to nothing: of this gateway, or about this login. */
+  #isSilent(hash: string): boolean {
+    return this.#outage.failures > 0 || this.#unclear.get(hash) !== undefined
   }
 
-  get #isPaused(): boolean {
-    return this.#nowMs < this.#pausedUntilMs
+  #isPaused(hash: string): boolean {
+    return this.#nowMs < Math.max(this.#outage.pausedUntilMs, this.#unclear.get(hash)?.pausedUntilMs ?? 0)
+  }
+
+  #after({ failures }: Silence): Silence {
+    return { failures: failures + 1, pausedUntilMs: this.#nowMs + backoffMs(failures + 1, pause) }
   }
 
   get #nowMs(): number {
     return this.#options.clock.monotonicMs()
   }
+}
+
+/** Questions that led to nothing, one after another. */
+interface Silence {
+  readonly failures: number
+  readonly pausedUntilMs: number
 }
 
 interface Turn {

@@ -11,7 +11,7 @@ export interface NewWord {
 export interface WordSource {
   /**
    * @returns 'ended' where the source knows the login no more, or somebody else by it, or without the scope
-   * @throws {ApiError} 503
+   * @throws {Unclear} where only this question has no usable answer; {ApiError} 503 where the source is away
    */
   again(kept: Kept, user: string): Promise<NewWord | 'ended'>
 }

@@ -86,7 +86,7 @@ export class RecheckStore {
   }
 
   /**
-   * @returns false if the login is gone, or has other tokens by now
+   * @returns false if this word does not stand: the login is gone, has other tokens, or another one may ask; or it stood before
    * @throws {RetryLater} when Redis does not answer
    */
   async end({ token, hash, was, sealed, groups, agoMs }: RecheckResult): Promise<boolean> {

@@ -254,13 +254,23 @@ test('another gateway asks when the one that has the right is gone, and a token 
   const right = await late.begin(hash, 'other', terms)
   if (right.is !== 'ask') throw new Error(right.is)
   const ended = { hash, was: right.sealed, agoMs: 0 }
-  // It has used the token, so what it got is kept, though its right is over.
-  expect(await late.end({ ...ended, token: 'dead', sealed: 'sealed-1' })).toBe(true)
-  expect(await late.end({ ...ended, token: 'other', sealed: 'sealed-2' })).toBe(false)
-  expect(await redis.hget(keys.apps.login(hash), 'sealed')).toBe('sealed-1')
+  const kept = () => redis.hmget(keys.apps.login(hash), 'sealed', 'groups', 'version', 'checkedMs')
+  const [, ...before] = await kept()
+  // It has used the token, so what it got is kept, though its right is over. Its word may be older than the other one's.
+  expect(await late.end({ ...ended, token: 'dead', sealed: 'sealed-1', groups: ['root'] })).toBe(false)
+  expect(await late.end({ ...ended, token: 'other', sealed: 'sealed-2', groups: ['chemistry'] })).toBe(false)
+  expect(await kept()).toEqual(['sealed-1', ...before])
   expect(await redis.exists(keys.apps.asking(hash))).toBe(0)
+  // So somebody asks at once.
+  const next = await late.begin(hash, 'next', terms)
+  expect(next).toMatchObject({ is: 'ask', sealed: 'sealed-1', groups: ['physics'] })
+  const noted = { hash, token: 'next', was: 'sealed-1', sealed: 'sealed-3', groups: ['chemistry'], agoMs: 0 }
+  expect(await late.end(noted)).toBe(true)
+  const after = await kept()
+  expect(after.slice(0, 2)).toEqual(['sealed-3', '["chemistry"]'])
   // Sent again.
-  expect(await late.end({ ...ended, token: 'dead', sealed: 'sealed-1' })).toBe(true)
+  expect(await late.end(noted)).toBe(false)
+  expect(await kept()).toEqual(after)
 })
 
 test('a gateway that was halted after it got the right does not use the token', async () => {
