@@ -53,7 +53,7 @@ export interface AccessParts {
   readonly access: Access
   readonly cuts: Cuts
   readonly login: StaticLogin
-  /** Of the form, and of whatever else takes tokens. */
+  /** Of whatever takes tokens. Logins at an identity source have their own. */
   readonly tries: Tries
   readonly logins: LoginStore
   start(): void

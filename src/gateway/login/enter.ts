@@ -4,6 +4,7 @@ import { RetryLater } from '../../base/errors.ts'
 import type { LoginStore } from '../../store/apps/logins.ts'
 import type { Access } from '../access/access.ts'
 import { appScope } from '../access/scope.ts'
+import type { TryRates } from '../access/tries.ts'
 import { cookiesOf, setLoginCookie } from '../policy/cookies.ts'
 import { type FailedLogin, failedLoginPage, logOutFirstPage, problemPage } from '../policy/pages.ts'
 import { Refused } from '../server/refused.ts'
@@ -18,6 +19,12 @@ import type { Keeper, Kept } from './keeper.ts'
  * - `other`: somebody else is logged in in this browser
  */
 export type LoginResult = 'in' | 'denied' | 'foreign' | 'forbidden' | 'revoked' | 'other' | 'slow' | 'unavailable'
+
+/** A login holds a try while it is on its way, and a whole class may come from one address at once. No token is guessed here. */
+export const triesOfLogins: TryRates = {
+  ofAddress: { perSecond: 1, burst: 100 },
+  ofAll: { perSecond: 20, burst: 1_000 },
+}
 
 export interface EnterParts {
   readonly logins: Pick<LoginStore, 'begin' | 'create'>

@@ -7,7 +7,8 @@ import type { UserInfoClient } from '../../identity/user-info.ts'
 import { appScope } from '../access/scope.ts'
 import type { Tries } from '../access/tries.ts'
 import type { LoginPages, Tell } from '../server/login-pages.ts'
-import type { Answer, Visit } from '../server/visit.ts'
+import { notServed } from '../server/refused.ts'
+import { type Answer, redirect, type Visit } from '../server/visit.ts'
 import { type EnterParts, enter, entered, failed, type LoginResult, presentIn, silent } from './enter.ts'
 import type { Kept } from './keeper.ts'
 import type { NewWord, WordSource } from './word-source.ts'
@@ -26,11 +27,14 @@ export class GafaelfawrPages implements LoginPages {
   }
 
   async begin(visit: Visit, next: string | undefined, tell: Tell): Promise<Answer> {
+    // A look ahead of the browser's must not begin a login.
+    if (visit.incoming.method !== 'GET') throw notServed('GET')
     const { afterMs, succeeded } = this.#parts.tries.begin(visit.from.address ?? '')
     if (afterMs > 0) return this.#failed('slow', tell, next, afterMs)
     try {
       const made = await this.#login(visit)
       succeeded()
+      if (made === 'here') return redirect(next ?? '/console/login')
       if (typeof made === 'string') return this.#failed(made, tell, next)
       this.#parts.onLogin('in')
       tell.in(made.user, 303)
@@ -52,6 +56,8 @@ export class GafaelfawrPages implements LoginPages {
     ingress.requireIngress(headers, appScope)
     const [user, token] = [userOf(headers), tokenOf(headers)]
     const present = await presentIn(visit, this.#parts)
+    // Each login ends the oldest one of many: an app's script must not end those of other browsers.
+    if (present === user) return 'here'
     const begun = await logins.begin()
     const { username, groups } = await users.infoOf(token, user)
     if (username !== user) throw new ApiError(401, { msg: 'the token is of somebody else', type: 'unauthorized' })

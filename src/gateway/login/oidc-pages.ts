@@ -29,6 +29,8 @@ interface Return {
   readonly query: string
   readonly tell: Tell
   readonly begun: Begun
+  /** Of the try. */
+  readonly succeeded: () => void
 }
 
 /** Parameters of the way back that must not come twice. */
@@ -59,9 +61,7 @@ export class OidcPages implements LoginPages {
     if (!begun) return this.#failed('foreign', tell)
     const { afterMs, succeeded } = this.#parts.tries.begin(visit.from.address ?? '')
     if (afterMs > 0) return this.#failed('slow', tell, begun, afterMs)
-    const answer = await this.#return({ visit, query, tell, begun })
-    if (answer.status === 303) succeeded()
-    return answer
+    return this.#return({ visit, query, tell, begun, succeeded })
   }
 
   async farewell(): Promise<string | undefined> {
@@ -73,7 +73,7 @@ export class OidcPages implements LoginPages {
     }
   }
 
-  async #return({ visit, query, tell, begun }: Return): Promise<Answer> {
+  async #return({ visit, query, tell, begun, succeeded }: Return): Promise<Answer> {
     const { onLogin, lifeMs, client, rechecks, onLacking } = this.#parts
     try {
       const present = await presentIn(visit, this.#parts)
@@ -85,6 +85,8 @@ export class OidcPages implements LoginPages {
         throw new Denied('no_refresh_token')
       }
       const made = await enter({ ...this.#known(told, epoch), present }, this.#parts)
+      // The issuer knows this person, whatever becomes of the login.
+      succeeded()
       if (typeof made === 'string') return this.#failed(made, tell, begun)
       onLogin('in')
       tell.in(made.user, 303)

@@ -9,6 +9,7 @@ import type { OidcConfig } from '../../config/identity.ts'
 import { IdentitySource, type SourceOptions, Unclear } from '../../identity/source.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { Begun } from './begun.ts'
+import { causesOf, isAway, isRefusal, saidBy, statusOf } from './openid-errors.ts'
 
 /** The issuer refuses: this login, or to go on with it. */
 export class Denied extends Error {
@@ -48,10 +49,6 @@ export interface OpenIdOptions extends OpenIdParts {
 
 /** Requests that wait for a place. */
 const maxWaiting = 1_000
-/** What an issuer says that cannot answer now. */
-const away = new Set(['server_error', 'temporarily_unavailable'])
-/** What an issuer says of the gateway, and of nobody's login. */
-const ofUs = new Set(['invalid_client', 'unauthorized_client', 'invalid_request', 'unsupported_grant_type'])
 /** What becomes of an answer that cannot be used. */
 interface Meaning {
   /** Why one that breaks the protocol is a refusal; default: such an answer is none. */
@@ -161,7 +158,7 @@ export class OpenIdClient {
       if (no) throw no
       if (error instanceof Denied) throw error
       const said = saidBy(error)
-      if (said !== undefined && error instanceof openid.AuthorizationResponseError && !away.has(said)) {
+      if (said !== undefined && error instanceof openid.AuthorizationResponseError && !isAway(said)) {
         throw new Denied(said)
       }
       if (said === 'invalid_grant' || (said !== undefined && isOfPerson && isRefusal(said))) throw new Denied(said)
@@ -234,31 +231,3 @@ function toldBy(tokens: Tokens): Told {
 }
 
 const toldOf = ({ refresh_token, scope }: Tokens) => ({ refreshToken: refresh_token, scope })
-
-/** In place of a word of OAuth. */
-const challenge = 'challenge'
-
-/** The word of OAuth in an error answer. */
-function saidBy(error: unknown): string | undefined {
-  // Such as the answer to a wrong secret of ours.
-  if (error instanceof openid.WWWAuthenticateChallengeError)
-    return error.status === 401 ? 'invalid_client' : challenge
-  const isAnswer = error instanceof openid.ResponseBodyError || error instanceof openid.AuthorizationResponseError
-  return isAnswer && /^[\w.-]{1,64}$/.test(error.error) ? error.error : undefined
-}
-
-const isRefusal = (said: string): boolean => !ofUs.has(said) && !away.has(said) && said !== challenge
-
-/** Of the answer that was no answer to a question about a person. */
-function statusOf(error: unknown): number | undefined {
-  if (error instanceof openid.WWWAuthenticateChallengeError) return error.status
-  const answer = causesOf(error).at(-1)
-  const cause = answer instanceof Error ? answer.cause : undefined
-  return cause instanceof Response ? cause.status : undefined
-}
-
-function causesOf(error: unknown): unknown[] {
-  const found: unknown[] = []
-  for (let each = error; each instanceof Error && found.length < 10; each = each.cause) found.push(each)
-  return found
-}

@@ -4,17 +4,16 @@
  * login alone: that is nobody else's matter.
  */
 import { randomUUID } from 'node:crypto'
-import { backoffMs } from '../../base/backoff.ts'
 import type { Clock } from '../../base/clock.ts'
 import { isUnavailable, RetryLater } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import { Slots } from '../../base/slots.ts'
-import { Unclear } from '../../identity/source.ts'
 import type { LoginStore } from '../../store/apps/logins.ts'
 import type { RecheckRight, RecheckStore } from '../../store/apps/rechecks.ts'
 import { Kept as Recent } from '../access/kept.ts'
 import type { Word, Words } from '../access/words.ts'
 import type { Keeper, Kept } from './keeper.ts'
+import { Silences } from './silences.ts'
 import type { NewWord, WordSource } from './word-source.ts'
 
 /** `silent`: the source does not answer, or another gateway is waiting for it. */
@@ -45,24 +44,17 @@ const mostWaiting = 2_000
 /** Another gateway is asking: how often, and how many times, to look whether it has ended. */
 const lookMs = 200
 const mostLooks = 15
-/** After a failure nothing is asked for a moment, where the source is away; else nothing about this login. */
-const pause = { baseMs: 1_000, capMs: 10_000 }
-
-const calm: Silence = { failures: 0, pausedUntilMs: Number.NEGATIVE_INFINITY }
-
 export class Rechecks implements Words {
   readonly #options: RechecksOptions
   /** By login: the source was asked for its last word no earlier than this, by the monotonic clock. */
   readonly #words = new Recent<number>(mostKnown)
   readonly #asking = new Map<string, Promise<RecheckResult>>()
   readonly #slots: Slots
-  /** The source is away. */
-  #outage = calm
-  /** By login: no usable answer about this one. */
-  readonly #unclear = new Recent<Silence>(mostKnown)
+  readonly #silences: Silences
 
   constructor(options: RechecksOptions) {
     this.#options = options
+    this.#silences = new Silences(options.clock, mostKnown)
     this.#slots = new Slots(options.maxInFlight, { maxWaiting: mostWaiting })
   }
 
@@ -77,13 +69,13 @@ export class Rechecks implements Words {
 
   note(loginHash: string): void {
     const ageMs = this.#ageOf(loginHash)
-    if (ageMs <= this.#options.everyMs * early || (this.#isPaused(loginHash) && Number.isFinite(ageMs))) return
+    if (ageMs <= this.#options.everyMs * early || (this.#silences.isPaused(loginHash) && Number.isFinite(ageMs))) return
     this.#ask(loginHash).catch(() => {})
   }
 
   async ask(loginHash: string): Promise<Word> {
     // A source that hangs must not make each request wait for it.
-    if (this.#isSilent(loginHash) && this.#ageOf(loginHash) <= silentMs) {
+    if (this.#silences.isSilent(loginHash) && this.#ageOf(loginHash) <= silentMs) {
       this.note(loginHash)
       return 'same'
     }
@@ -124,7 +116,7 @@ export class Rechecks implements Words {
     for (let look = 1; look <= mostLooks; look++) {
       const startMs = this.#nowMs
       // While it is paused, only the age is asked for.
-      const terms = { everyMs: this.#isPaused(hash) ? Number.MAX_SAFE_INTEGER : everyMs * early, lockMs: this.#lockMs }
+      const terms = { everyMs: this.#silences.isPaused(hash) ? Number.MAX_SAFE_INTEGER : everyMs * early, lockMs: this.#lockMs }
       const right = await store.begin(hash, token, terms)
       if (right.is === 'gone') return this.#ended(hash)
       this.#learn(hash, startMs - right.ageMs)
@@ -174,15 +166,11 @@ export class Rechecks implements Words {
   async #heard(hash: string, former: Kept, user: string): Promise<NewWord | 'ended' | 'silent'> {
     try {
       const word = await this.#options.source.again(former, user)
-      this.#outage = calm
-      this.#unclear.delete(hash)
+      this.#silences.answered(hash)
       return word
     } catch (error) {
       if (!isUnavailable(error)) this.#options.log.error({ err: error }, 'a login could not be asked about')
-      const isOutage = isUnavailable(error) && !(error instanceof Unclear)
-      // Somebody must not be able to stop the questions about others.
-      if (isOutage) this.#outage = this.#after(this.#outage)
-      else this.#unclear.set(hash, this.#after(this.#unclear.get(hash) ?? calm))
+      this.#silences.failed(hash, error)
       return 'silent'
     }
   }
@@ -212,7 +200,6 @@ export class Rechecks implements Words {
 
   #ended(hash: string): 'ended' {
     this.#words.delete(hash)
-    this.#unclear.delete(hash)
     return 'ended'
   }
 
@@ -230,28 +217,9 @@ export class Rechecks implements Words {
     return 2 * this.#options.answerMs + 5_000
   }
 
-  /** The last question led to nothing: of this gateway, or about this login. */
-  #isSilent(hash: string): boolean {
-    return this.#outage.failures > 0 || this.#unclear.get(hash) !== undefined
-  }
-
-  #isPaused(hash: string): boolean {
-    return this.#nowMs < Math.max(this.#outage.pausedUntilMs, this.#unclear.get(hash)?.pausedUntilMs ?? 0)
-  }
-
-  #after({ failures }: Silence): Silence {
-    return { failures: failures + 1, pausedUntilMs: this.#nowMs + backoffMs(failures + 1, pause) }
-  }
-
   get #nowMs(): number {
     return this.#options.clock.monotonicMs()
   }
-}
-
-/** Questions that led to nothing, one after another. */
-interface Silence {
-  readonly failures: number
-  readonly pausedUntilMs: number
 }
 
 interface Turn {

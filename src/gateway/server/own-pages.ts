@@ -12,9 +12,9 @@ import type { Site } from '../policy/site.ts'
 import { nextOf, type OwnTarget } from '../policy/target.ts'
 import { readForm, refusal } from './form.ts'
 import type { LoginPages, Tell } from './login-pages.ts'
-import { Refused } from './refused.ts'
+import { notServed, Refused } from './refused.ts'
 import type { Report } from './report.ts'
-import { type Answer, plain, redirect, type Visit } from './visit.ts'
+import { type Answer, redirect, type Visit } from './visit.ts'
 
 export interface OwnPagesParts {
   readonly site: Site
@@ -152,4 +152,3 @@ export class OwnPages {
 }
 
 const addressOf = ({ from }: Visit): string => from.address ?? ''
-const notServed = (allow: string) => new Refused('malformed', plain(405, 'the method is not served', { Allow: allow }))

@@ -40,6 +40,9 @@ export function refusedBy(error: unknown): Refused | undefined {
   return new Refused(reason, plain(error.status, error.message, error.headers))
 }
 
+/** For a method that no page of this address has. */
+export const notServed = (allow: string) => new Refused('malformed', plain(405, 'the method is not served', { Allow: allow }))
+
 /** A page that also sets a cookie. */
 export const withCookie = (page: Page | Answer, cookie: string | undefined): Answer =>
   cookie === undefined ? page : { ...page, headers: { ...page.headers, 'Set-Cookie': cookie } }

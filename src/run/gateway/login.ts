@@ -2,7 +2,9 @@
 import { hkdfSync } from 'node:crypto'
 import type { Reason } from '../../base/reasons.ts'
 import type { AccessParts } from '../../gateway/access/parts.ts'
+import { Tries } from '../../gateway/access/tries.ts'
 import { BegunLogins } from '../../gateway/login/begun.ts'
+import { triesOfLogins } from '../../gateway/login/enter.ts'
 import { GafaelfawrPages, GafaelfawrWords } from '../../gateway/login/gafaelfawr-pages.ts'
 import { Keeper } from '../../gateway/login/keeper.ts'
 import { OidcPages } from '../../gateway/login/oidc-pages.ts'
@@ -71,9 +73,10 @@ function oidcSource(basics: Basics, parts: LoginSourceParts): LoginSource {
   })
   return {
     ...rechecked(basics, parts, new OidcWords(openid, issuer), issuer.timeoutSeconds),
-    pages: ({ tries, access }) =>
+    pages: ({ access }) =>
       new OidcPages({
-        ...{ ...enterParts(basics, parts, access), issuer, client: openid, begun, used: parts.rechecks, tries, rechecks: recheckSeconds > 0 },
+        ...{ ...enterParts(basics, parts, access), issuer, client: openid, begun, used: parts.rechecks },
+        rechecks: recheckSeconds > 0,
         onLacking: () => lacking.failed('ask for it by gateway.oidc.scopes and parameters, or set recheckSeconds: 0'),
       }),
     probe: () => openid.probe(),
@@ -91,8 +94,7 @@ function gafaelfawrSource(basics: Basics, parts: LoginSourceParts): LoginSource 
   const ingress = new Ingress({ secrets, names: none })
   return {
     ...rechecked(basics, parts, new GafaelfawrWords(users), gafaelfawr.timeoutSeconds),
-    pages: ({ tries, access }) =>
-      new GafaelfawrPages({ ...enterParts(basics, parts, access), ingress, users, tries }),
+    pages: ({ access }) => new GafaelfawrPages({ ...enterParts(basics, parts, access), ingress, users }),
     probe: () => users.probe(),
     trouble: () => users.trouble(),
   }
@@ -101,7 +103,8 @@ function gafaelfawrSource(basics: Basics, parts: LoginSourceParts): LoginSource 
 function enterParts(basics: Basics, { logins, metrics }: LoginSourceParts, access: AccessParts['access']) {
   const keeper = new Keeper(new Sealer(basics.settings.gatewayKeys))
   const onLogin = (result: string) => metrics.logins.inc({ result })
-  return { logins, access, keeper, lifeMs: lifeMsOf(basics), onLogin }
+  const tries = new Tries(basics.clock, triesOfLogins)
+  return { logins, access, tries, keeper, lifeMs: lifeMsOf(basics), onLogin }
 }
 
 function rechecked(

