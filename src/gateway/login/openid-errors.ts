@@ -12,8 +12,7 @@ const challenge = 'challenge'
 /** The word of OAuth in an error answer. */
 export function saidBy(error: unknown): string | undefined {
   // Such as the answer to a wrong secret of ours.
-  if (error instanceof openid.WWWAuthenticateChallengeError)
-    return error.status === 401 ? 'invalid_client' : challenge
+  if (error instanceof openid.WWWAuthenticateChallengeError) return error.status === 401 ? 'invalid_client' : challenge
   const isAnswer = error instanceof openid.ResponseBodyError || error instanceof openid.AuthorizationResponseError
   return isAnswer && /^[\w.-]{1,64}$/.test(error.error) ? error.error : undefined
 }

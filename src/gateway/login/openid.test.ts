@@ -6,6 +6,7 @@ import { gatewayClient, gatewaySecret, LoginIssuer } from '../../../test/kit/ide
 import { testParts } from '../../../test/kit/identity/parts.ts'
 import { ApiError } from '../../base/errors.ts'
 import { configSchema } from '../../config/schema.ts'
+import { Unclear } from '../../identity/source.ts'
 import { Denied, OpenIdClient } from './openid.ts'
 
 const site = 'https://platform.example.org'
@@ -94,6 +95,44 @@ describe('OpenIdClient', () => {
   })
 
   it.each([
+    ['an error of the server', false],
+    ['nothing in time', false],
+    ['a cut', false],
+    ['429', true],
+    ['more than a mebibyte', true],
+    ['a client that it does not know', true],
+    ['an error of another kind', true],
+  ])('says of a question again whether it alone has no answer when the issuer gives %s: %j', async (fault, isAlone) => {
+    const { client: own } = client()
+    await own.probe()
+    const error = await during(unclear[fault]!, () => own.again('x', 'y').catch(thrown => thrown))
+    expect([error.status, error instanceof Unclear]).toEqual([503, isAlone])
+  })
+
+  it.each(['invalid_grant', 'access_denied', 'interaction_required', 'account_disabled'])(
+    'ends a login when the issuer says %s to its refresh token',
+    async said => {
+      const fault = (response: ServerResponse) =>
+        void response.writeHead(400, json).end(JSON.stringify({ error: said }))
+      expect(await during(fault, () => outcome(client().client.again('x', 'y')))).toBe(said)
+    },
+  )
+
+  it.each([401, 403])('ends a login when UserInfo answers %i, with a challenge or without', async status => {
+    const tokens = { access_token: 'a', token_type: 'bearer' }
+    for (const headers of [{}, { 'WWW-Authenticate': 'Bearer error="invalid_token"' }]) {
+      const url = await scripted(
+        own => ({
+          published: { token_endpoint: `${own}/token`, userinfo_endpoint: `${own}/me` },
+          '/token': tokens,
+        }),
+        { '/me': response => void response.writeHead(status, headers).end() },
+      )
+      expect(await outcome(client({ url }).client.again('x', 'ada'))).toBe('user_info')
+    }
+  })
+
+  it.each([
     ['no JSON', 'hello'],
     ['no access token', '{"token_type":"bearer"}'],
     ['an ID token without a signature', `{"access_token":"a","token_type":"bearer","id_token":"${forged()}"}`],
@@ -172,8 +211,13 @@ describe('OpenIdClient', () => {
 })
 
 /** An issuer that answers so, by path. @returns its address */
-async function scripted(answers: (url: string) => Readonly<Record<string, object>>): Promise<string> {
+async function scripted(
+  answers: (url: string) => Readonly<Record<string, object>>,
+  others: Readonly<Record<string, (response: ServerResponse) => void>> = {},
+): Promise<string> {
   const server = createServer(({ url = '' }, response) => {
+    const other = others[url]
+    if (other) return other(response)
     const { published, ...all } = answers(own())
     const answer = url.startsWith('/.well-known/') ? { issuer: own(), ...published } : all[url]
     response.writeHead(answer ? 200 : 404, json).end(JSON.stringify(answer ?? {}))

@@ -49,6 +49,7 @@ export interface OpenIdOptions extends OpenIdParts {
 
 /** Requests that wait for a place. */
 const maxWaiting = 1_000
+
 /** What becomes of an answer that cannot be used. */
 interface Meaning {
   /** Why one that breaks the protocol is a refusal; default: such an answer is none. */

@@ -1,7 +1,7 @@
 /**
  * Asks the identity source again about logins that are used: one gateway for all, once in `recheckSeconds`. A request waits for it
- * only where the last word is older than that. While the source is silent, its last word holds for five minutes. It may be silent of one
- * login alone: that is nobody else's matter.
+ * only where the last word is older than that. While the source is silent, its last word holds for five minutes. It may be silent
+ * about one login alone: nobody else waits for that.
  */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
@@ -44,6 +44,7 @@ const mostWaiting = 2_000
 /** Another gateway is asking: how often, and how many times, to look whether it has ended. */
 const lookMs = 200
 const mostLooks = 15
+
 export class Rechecks implements Words {
   readonly #options: RechecksOptions
   /** By login: the source was asked for its last word no earlier than this, by the monotonic clock. */
@@ -116,7 +117,10 @@ export class Rechecks implements Words {
     for (let look = 1; look <= mostLooks; look++) {
       const startMs = this.#nowMs
       // While it is paused, only the age is asked for.
-      const terms = { everyMs: this.#silences.isPaused(hash) ? Number.MAX_SAFE_INTEGER : everyMs * early, lockMs: this.#lockMs }
+      const terms = {
+        everyMs: this.#silences.isPaused(hash) ? Number.MAX_SAFE_INTEGER : everyMs * early,
+        lockMs: this.#lockMs,
+      }
       const right = await store.begin(hash, token, terms)
       if (right.is === 'gone') return this.#ended(hash)
       this.#learn(hash, startMs - right.ageMs)

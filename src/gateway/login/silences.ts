@@ -32,7 +32,9 @@ export class Silences {
 
   /** Whether nothing is asked about this login for a moment. */
   isPaused(hash: string): boolean {
-    return this.#clock.monotonicMs() < Math.max(this.#outage.pausedUntilMs, (this.#unclear.get(hash) ?? calm).pausedUntilMs)
+    return (
+      this.#clock.monotonicMs() < Math.max(this.#outage.pausedUntilMs, (this.#unclear.get(hash) ?? calm).pausedUntilMs)
+    )
   }
 
   answered(hash: string): void {

@@ -41,7 +41,8 @@ export function refusedBy(error: unknown): Refused | undefined {
 }
 
 /** For a method that no page of this address has. */
-export const notServed = (allow: string) => new Refused('malformed', plain(405, 'the method is not served', { Allow: allow }))
+export const notServed = (allow: string) =>
+  new Refused('malformed', plain(405, 'the method is not served', { Allow: allow }))
 
 /** A page that also sets a cookie. */
 export const withCookie = (page: Page | Answer, cookie: string | undefined): Answer =>
