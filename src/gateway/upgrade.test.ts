@@ -239,8 +239,9 @@ describe.concurrent('Pump.upgrade', () => {
   it('leaves the time-out of the server behind', async () => {
     const { wires } = await start(echo)
     const timedOut = new Promise(resolve => {
-      wires.server.setTimeout(20, socket => socket.destroy())
-      wires.server.once('upgrade', (_, socket) => socket.once('timeout', resolve))
+      wires.server.setTimeout(60_000, socket => socket.destroy())
+      // Not from the start: on a busy machine the upgrade may come later than any short time.
+      wires.server.once('upgrade', (_, socket) => (socket as Socket).setTimeout(20).once('timeout', resolve))
     })
     const client = await wires.client()
     client.write(ask())
