@@ -13,7 +13,7 @@ function start(shown: Map<string, boolean>, checked: readonly string[] = [], sil
   const clock = new ManualClock()
   const due = new Set(checked)
   const calls: string[] = []
-  const world = { silence, isAway: false }
+  const world = { silence, isAway: false, meanwhile: () => {} }
   const reach = () => {
     if (world.isAway) throw new RetryLater('Redis does not answer')
   }
@@ -37,6 +37,7 @@ function start(shown: Map<string, boolean>, checked: readonly string[] = [], sil
       },
       dismiss: async (_kind, id) => {
         reach()
+        world.meanwhile()
         due.delete(id)
         calls.push(`dismiss ${id}`)
       },
@@ -114,5 +115,17 @@ it('Enrolment tries again what Redis did not take', async () => {
   expect(calls).toEqual([])
   world.isAway = false
   await pass(6000)
+  expect([...due]).toEqual(['a'])
+})
+
+it('Enrolment tells of one that begins to run while Redis answers that it does not', async () => {
+  const { due, pass, world, change } = start(new Map())
+  await pass()
+  world.meanwhile = () => {
+    world.meanwhile = () => {}
+    change('a', true)
+  }
+  change('a', false)
+  await pass(1000)
   expect([...due]).toEqual(['a'])
 })

@@ -100,10 +100,22 @@ export class Enrolment {
   /** Tells what has begun to run, or has ended. A change of a status or an annotation costs no call. */
   async #tell(owner: Enrolled): Promise<void> {
     const changed = this.#changed.get(owner.kind)!
-    const told = this.#told.get(owner.kind)!
     const some = [...changed].slice(0, batch)
+    // Before they are judged: what changes while Redis answers is judged again.
+    for (const id of some) changed.delete(id)
+    try {
+      await this.#tellOf(owner, some)
+    } catch (error) {
+      for (const id of some) changed.add(id)
+      throw error
+    }
+    if (changed.size > 0) this.#loop.wake()
+  }
+
+  async #tellOf(owner: Enrolled, ids: readonly string[]): Promise<void> {
+    const told = this.#told.get(owner.kind)!
     const begun: string[] = []
-    for (const id of some) {
+    for (const id of ids) {
       if (owner.facts(id)) {
         if (told.get(id) !== true) begun.push(id)
         continue
@@ -112,8 +124,6 @@ export class Enrolment {
       this.#end(owner, id)
     }
     await this.#begin(owner, begun)
-    for (const id of some) changed.delete(id)
-    if (changed.size > 0) this.#loop.wake()
   }
 
   async #compare(owner: Enrolled): Promise<void> {
