@@ -37,11 +37,14 @@ function replica(onPut: (route: AppRoute) => void = () => {}) {
   for (const object of [...api.objects.values()]) api.put(object)
   const world = appWorld(sights, {
     ...{ settings, unguarded: () => unguarded, longUnguarded: () => unguarded, isTenant: () => false },
-    deploymentsOf: async (namespace, group) => {
+    usersOf: async (namespace, group) => {
       const of = `${namespace} escaped-${group}`
-      const isOf = ({ kind, metadata }: KubeObject) =>
-        kind === 'Deployment' && `${metadata.namespace} ${metadata.labels?.['primehub.io/group']}` === of
-      return [...api.objects.values()].filter(isOf)
+      const all = (wanted: string) =>
+        [...api.objects.values()].filter(
+          ({ kind, metadata }) =>
+            kind === wanted && `${metadata.namespace} ${metadata.labels?.['primehub.io/group']}` === of,
+        )
+      return { deployments: all('Deployment'), pods: all('Pod') }
     },
   })
   const note = (what: string) => async (route: AppRoute) => {
@@ -228,6 +231,28 @@ test('an app takes of what its group has under a lock where groups share a names
   api.put({ ...stopped!, spec: { ...(stopped!.spec as object), replicas: 0 } } as KubeObject)
   expect(await lockOf('hub/second')).toEqual(['group:red', undefined])
   expect(await lockOf('hub/blue')).toBeUndefined()
+})
+
+test('an app that moves to a group of the same namespace takes of what that group has', async () => {
+  declare('hub', { groupName: 'green' })
+  carryOut('hub/blue')
+  declare('hub', { groupName: 'red' }, { generation: 2 })
+  expect(await lockOf('hub/blue')).toEqual(['group:red', undefined])
+})
+
+test('an app with a pod that ends takes of what its group has at each change', async () => {
+  declare('hub', { groupName: 'red' })
+  carryOut('hub/blue')
+  expect(await lockOf('hub/blue')).toBeUndefined()
+  const labels = { app: 'primehub-app', 'primehub.io/phapplication': 'blue', 'primehub.io/group': 'escaped-red' }
+  const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'app-blue-1', uid: 'set' }]
+  const metadata = { name: 'app-blue-1-x', namespace: 'hub', uid: 'pod', labels, ownerReferences }
+  api.put({
+    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, deletionTimestamp: created } },
+    ...{ spec: { containers: [{ name: 'main' }] }, status: { phase: 'Running' } },
+  } as KubeObject)
+  const words = 'exceeded quota of the group red, requested: pods=1, used: pods=1, limited: pods=1'
+  expect(await lockOf('hub/blue')).toEqual(['group:red', words])
 })
 
 test('an app of a group without a quota needs no lock', async () => {

@@ -1,18 +1,21 @@
 /** The kind *app*: a PhApplication, with its Deployment, Service and NetworkPolicies, and its route. Pure. */
 import type { AppRoute } from '../base/app-route.ts'
 import type { KubeObject } from '../base/domain.ts'
+import { asObject } from '../base/json.ts'
 import { keyOf, placeOf } from '../kube/cache.ts'
 import type { Change } from '../kube/picture.ts'
 import { isParent } from '../reconcile/facts.ts'
 import { canonical } from '../reconcile/merge.ts'
 import type { Effect, Fact, Hold, Kind, Lock, Poke, Source, Verdict } from '../reconcile/types.ts'
+import { groupLabel } from './names.ts'
 import { type AppPlan, planOf, withoutPods } from './plan.ts'
+import { holdsResources } from './pods.ts'
 import { nobodysFromMs, reportApp } from './report.ts'
 import { excessOf, isCovered } from './shares.ts'
 import { type AppSpec, annotationsOf, generationOf, isStopped } from './spec.ts'
 import { appState, isOrphaning, ownObject, routeOf, standingOf } from './state.ts'
 import { type AppWatch, appOfPod, appWatches, type PodFact, type ShownFact } from './watches.ts'
-import { appAnnotations, appParent } from './words.ts'
+import { appAnnotations, appLabels, appParent } from './words.ts'
 import { type AppWorld, groupsAround } from './world.ts'
 
 /** Writes routes. Any replica may do so at any time: the store refuses what is older. */
@@ -79,13 +82,14 @@ function lockOf(
   const wanted = objects.find(({ object }) => object.kind === 'Deployment')?.object as KubeObject | undefined
   if (group.isAlone || Object.keys(group.quota).length === 0 || !wanted || isStopped(app)) return undefined
   const own = standing.find(({ ref }) => ref.kind === 'Deployment')
-  if (own && isCovered(group.quota, own.owned, wanted)) return undefined
+  // What stands counts for the group whose label it has. Each update leaves a pod that may take an hour to end.
+  const isOurs = asObject(asObject(own?.owned.metadata).labels)[appLabels.group] === groupLabel(group.name)
+  const hasEnding = holdsResources(world.podsOf(app).filter(({ deleting }) => deleting))
+  if (own && isOurs && !hasEnding && isCovered(group.quota, own.owned, wanted)) return undefined
   return {
     name: `group:${group.name}`,
     check: async signal => {
-      const all = await world.deploymentsOf(namespace, group.name, signal)
-      const others = all.filter(({ metadata }) => metadata.name !== wanted.metadata.name)
-      return excessOf(group.name, group.quota, others, wanted)
+      return excessOf(group.name, group.quota, await world.usersOf(namespace, group.name, signal), wanted)
     },
   }
 }

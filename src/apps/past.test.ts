@@ -25,7 +25,7 @@ describe.for(appPasts())('the past %s', name => {
   const world = appWorld(sights, {
     settings: { apps: apps.parse(past.apps), ownNamespace: past.installation, installation: past.installation },
     ...{ unguarded: () => undefined, longUnguarded: () => undefined, isTenant: () => false },
-    deploymentsOf: async () => past.objects.filter(({ kind }) => kind === 'Deployment'),
+    usersOf: async () => ({ deployments: past.objects.filter(({ kind }) => kind === 'Deployment'), pods: [] }),
   })
   const recorded = past.redis[`{${past.installation}}:app-routes`]
   const names = past.objects.flatMap(({ kind, metadata }) => (kind === appParent.kind ? [metadata.name] : []))

@@ -16,8 +16,8 @@ export interface AppWorld {
   readonly longUnguarded: () => string | undefined
   /** Whether there is a tenant of this name, whose namespace has the same name. */
   readonly isTenant: (name: string) => boolean
-  /** The Deployments of a group's apps, as the API server has them now. @throws {KubeError} when it does not say */
-  readonly deploymentsOf: (namespace: string, group: string, signal: AbortSignal) => Promise<readonly KubeObject[]>
+  /** What takes of a group's quota, as the API server has it now. @throws {KubeError} when it does not say */
+  readonly usersOf: (namespace: string, group: string, signal: AbortSignal) => Promise<QuotaUsers>
   /** The apps of this id, in all namespaces. */
   readonly named: (id: string) => readonly Fact[]
   readonly inNamespace: (namespace: string) => readonly Fact[]
@@ -25,8 +25,14 @@ export interface AppWorld {
   readonly podsOf: (app: Fact) => readonly AppPod[]
 }
 
+/** The Deployments of a group's apps, and all that have the label of their pods. */
+export interface QuotaUsers {
+  readonly deployments: readonly KubeObject[]
+  readonly pods: readonly KubeObject[]
+}
+
 /** What is handed in. */
-export type AppOutside = Pick<AppWorld, 'settings' | 'unguarded' | 'longUnguarded' | 'isTenant' | 'deploymentsOf'>
+export type AppOutside = Pick<AppWorld, 'settings' | 'unguarded' | 'longUnguarded' | 'isTenant' | 'usersOf'>
 
 export function appWorld(sights: AppSights, outside: AppOutside): AppWorld {
   const pods = sights.pods.index(fact => [keyOf(fact.ref.namespace, appOfPod(fact))])

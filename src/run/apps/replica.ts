@@ -2,7 +2,7 @@
 import { appKind } from '../../apps/kind.ts'
 import { hasNamespace, mayBeGroup, memberKind, membersOf, tenantWatch } from '../../apps/members.ts'
 import { type QuotaWorld, quotaKind } from '../../apps/quotas.ts'
-import { appWatches, groupSelector } from '../../apps/watches.ts'
+import { appWatches, groupSelector, type WatchedKind } from '../../apps/watches.ts'
 import { type AppWorld, appWorld } from '../../apps/world.ts'
 import { Starts } from '../../appwork/starts.ts'
 import { StopStamps } from '../../appwork/stop-stamps.ts'
@@ -67,9 +67,11 @@ export function makeAppReplica(settings: Settings, createTracing?: CreateTracing
   const world = appWorld(watches.sights, {
     settings: { apps: config.apps, ownNamespace: settings.namespace, installation: config.installation },
     ...{ unguarded, longUnguarded: () => words(policies.lastingRefusal), isTenant },
-    deploymentsOf: (namespace, group, signal) => {
-      const { apiVersion, kind } = appWatches.deployments
-      return kube.list(apiVersion, kind, whole, { namespace, labelSelector: groupSelector(group), signal })
+    usersOf: async (namespace, group, signal) => {
+      const options = { namespace, labelSelector: groupSelector(group), signal }
+      const list = ({ apiVersion, kind }: WatchedKind) => kube.list(apiVersion, kind, whole, options)
+      const [deployments, pods] = await Promise.all([list(appWatches.deployments), list(appWatches.pods)])
+      return { deployments, pods }
     },
   })
   const { routes, members } = joinTables({ basics, kube, access, world, tenants })
