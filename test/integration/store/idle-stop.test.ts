@@ -122,12 +122,21 @@ describe('the stop of a notebook that does not answer', () => {
         ['flood', 0, 2000],
       ],
     ],
+    ['is held when many of the only namespace are', 'held', [['own', 2, 1]]],
     [
-      'is held when many of its own namespace are',
+      'is requested when all of its own namespace are, and the only other one answers',
+      'requested',
+      [
+        ['own', 0, 9],
+        ['other', 8, 2],
+      ],
+    ],
+    [
+      'is held when over a fifth of the only other namespace are',
       'held',
       [
-        ['own', 2, 1],
-        ['other', 50, 0],
+        ['own', 0, 9],
+        ['other', 7, 2],
       ],
     ],
     [
@@ -149,7 +158,7 @@ describe('the stop of a notebook that does not answer', () => {
       ],
     ],
     [
-      'is requested when a fifth of the namespaces are silent',
+      'is requested when its own of five namespaces is silent',
       'requested',
       [
         ['b', 1, 0],
@@ -159,12 +168,21 @@ describe('the stop of a notebook that does not answer', () => {
       ],
     ],
     [
-      'is held when more are',
-      'held',
+      'is requested when its own of four is',
+      'requested',
       [
         ['b', 1, 0],
         ['c', 1, 0],
         ['d', 1, 0],
+      ],
+    ],
+    [
+      'is held when its own and one more of four are',
+      'held',
+      [
+        ['b', 1, 0],
+        ['c', 1, 0],
+        ['d', 0, 1],
       ],
     ],
   ])('%s', async (_, expected, others) => {

@@ -2,6 +2,8 @@
 
 -- The fuse looks at the last minute.
 local fuse_ms = 60000
+-- Where more than this part does not answer, it is us.
+local silent_most = 0.2
 -- By how much Redis' clock may differ from what a replica expects.
 local jump_ms = 5000
 
@@ -19,7 +21,8 @@ local function stops_of(stops)
 end
 
 -- silent_share(keys, id): the part of a kind that does not answer. Where ids name a namespace, each of these counts as much as
--- any other. Of the others the most silent one counts as if it answered: no namespace alone holds the stops of another.
+-- any other. Of the others the most silent one counts as if it answered: no namespace alone holds the stops of another. Where
+-- over four fifths of each other one answer, its own counts as if it answered: it alone is silent, so it is not us.
 -- keys: due, slow
 local function silent_share(keys, id)
   local own = string.match(id, '^[^/]*/')
@@ -42,13 +45,16 @@ local function silent_share(keys, id)
     sum, count = sum + share, count + 1
     most = namespace == own and most or math.max(most, share)
   end
+  if count > 1 and most <= silent_most then
+    most = (silent[own] or 0) / all[own]
+  end
   return (sum - most) / count
 end
 
--- is_held(keys, id, why, stops_per_minute): true if the fuse holds a stop. Where over a fifth do not answer, it is us.
+-- is_held(keys, id, why, stops_per_minute): true if the fuse holds a stop.
 -- keys: due, slow, stops
 local function is_held(keys, id, why, stops_per_minute)
-  if why == 'unreachable' and silent_share(keys, id) > 0.2 then
+  if why == 'unreachable' and silent_share(keys, id) > silent_most then
     return true
   end
   local all = redis.call('ZCARD', keys.due) + redis.call('ZCARD', keys.slow)
