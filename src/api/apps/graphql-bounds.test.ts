@@ -57,6 +57,23 @@ describe('parseBounded', () => {
       '{ __schema { types { fields { type { fields { name } } } } } }',
       'fields within fields',
     ],
+    [
+      'the schema twice',
+      '{ __schema { types { name } } a: __schema { types { name } } }',
+      'twice for a field of the schema',
+    ],
+    [
+      'the schema twice by fragments',
+      '{ ...F ... { __schema { types { name } } } } fragment F on Query { a: __schema { types { name } } }',
+      'twice for a field of the schema',
+    ],
+    ['two types', '{ __type(name: "A") { name } b: __type(name: "B") { name } }', 'twice for a field of the schema'],
+    [
+      'a list of the schema twice',
+      '{ __schema { types { name } a: types { name } } }',
+      'twice for a field of the schema',
+    ],
+    ['a field of a type twice', '{ __type(name: "A") { fields { type { name a: name } } } }', 'twice for a field of'],
     ['no operation', 'fragment A on Query { a }', 'one operation'],
     ['two operations', 'query A { a } query B { b }', 'one operation'],
   ])('refuses %s', (_, text, words) => {

@@ -28,6 +28,14 @@ const ofOne = /^(phApplication|phAppTemplate|(create|update|delete|start|stop)Ph
 /** The lists of introspection. One within another would be the schema times the schema. */
 const listsOfSchema = new Set(['fields', 'inputFields', 'interfaces', 'possibleTypes'])
 
+/**
+ * What they hold is bounded by no rate and by no size of the answer, and is made in one go: within them no selection names a field
+ * twice, else each repeat of a list would multiply those within it.
+ */
+const rootsOfSchema: ReadonlySet<string> = new Set(['__schema', '__type'])
+
+const twice = () => new GraphQLError('the query asks twice for a field of the schema')
+
 /** @throws {GraphQLError} for a text that is no query, or that is beyond a bound */
 export function parseBounded(text: string): DocumentNode {
   const document = parse(text, { maxTokens: graphqlBounds.tokens, noLocation: true })
@@ -43,6 +51,7 @@ export function parseBounded(text: string): DocumentNode {
   if (depth > graphqlBounds.depth) throw new GraphQLError(`the query is deeper than ${graphqlBounds.depth} fields`)
   if (fields > graphqlBounds.fields) throw new GraphQLError(`the query has more than ${graphqlBounds.fields} fields`)
   if (lists > 1) throw new GraphQLError('the query asks for fields within fields of the schema')
+  if ([...rootsOfSchema].some(name => (whole.named.get(name) ?? 0) > 1)) throw twice()
   if (mostRepeats(whole) > graphqlBounds.repeats)
     throw new GraphQLError(`the query asks more than ${graphqlBounds.repeats} times for a field of the same object`)
   return document
@@ -93,6 +102,7 @@ class Costs {
     if (selection.kind === Kind.FRAGMENT_SPREAD) return this.#ofFragment(selection.name.value)
     const inner = selection.selectionSet ? this.of(selection.selectionSet) : nothing
     const { value: name } = selection.name
+    if (rootsOfSchema.has(name) && mostRepeats(inner) > 1) throw twice()
     return {
       // The library bounds how deep types of introspection are within each other.
       depth: name.startsWith('__') ? 1 : inner.depth + 1,

@@ -180,9 +180,9 @@ describe('GraphQL bounds', () => {
   it('large answers that wait for their readers', async () => {
     withIcons(65_536)
     const app = createAppsApi(appsParts({ apps: site.service }))
-    const query = '{ phApplicationsConnection(first: 2) { edges { node { appIcon } } } }'
+    const apps = '{ phApplicationsConnection(first: 2) { edges { node { appIcon } } } }'
     const readers: EventEmitter[] = []
-    const one = async (closed = false) => {
+    const one = async (closed = false, query = apps) => {
       const outgoing = Object.assign(new EventEmitter(), { closed, req: { socket: {} } })
       readers.push(outgoing)
       const { headers, ...body } = jsonBody({ query })
@@ -192,6 +192,9 @@ describe('GraphQL bounds', () => {
     // Those whose readers are gone hold nothing.
     for (let i = 0; i < 8; i += 1) expect(await one(i < 4)).toBe(200)
     expect(await one()).toBe(429)
+    // It has taken effect.
+    expect(await one(false, 'mutation { stopPhApplication(where: {id: "a0"}) { appIcon } }')).toBe(200)
+    expect(asObject(site.object('a0')!.spec).stop).toBe(true)
     readers[4]!.emit('close')
     expect(await one()).toBe(200)
   })

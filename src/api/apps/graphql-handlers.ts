@@ -30,11 +30,13 @@ export function addGraphqlRoutes(app: OpenAPIHono<ApiEnv>, parts: AppsApiParts, 
     const route = graphqlRoute(audience, parts.config)
     app.openapi({ ...route, middleware: [bearerAlone, admitted, read] as const }, async c => {
       const call = callOf(c, audience, parts, admit)
-      const text = await answered(c, c.req.valid('json'), root, call)
+      const { text, isMutation } = await answered(c, c.req.valid('json'), root, call)
       const outgoing = c.env?.outgoing
       // Its reader may be gone by now.
       const onSent = (listener: () => void) => outgoing && whenAnswered(outgoing as ServerResponse, listener)
-      large.hold(c.get('caller').username, text, outgoing && 'req' in outgoing ? onSent : undefined)
+      const held = [c.get('caller').username, text, outgoing && 'req' in outgoing ? onSent : undefined] as const
+      if (isMutation) large.holdAnyway(...held)
+      else large.hold(...held)
       // As it is: to read it again would double what a large answer takes.
       return c.body(text, 200, { 'Content-Type': 'application/json' }) as never
     })
@@ -47,10 +49,15 @@ async function answered(
   sent: GraphqlBody,
   rootValue: ReturnType<typeof graphqlRoot>,
   call: GraphqlCall,
-): Promise<string> {
+): Promise<{ readonly text: string; readonly isMutation: boolean }> {
+  let isMutation = false
   const handle = createHandler({
     schema: graphqlSchema,
-    parse: source => parseBounded(String(source)),
+    parse: source => {
+      const document = parseBounded(String(source))
+      isMutation = document.definitions.some(each => 'operation' in each && each.operation === 'mutation')
+      return document
+    },
     context: () => call as never,
     rootValue,
     execute: bounded,
@@ -59,7 +66,7 @@ async function answered(
   // The body is read and checked already: the library gets what the checks have seen.
   const headers = { accept: 'application/json', 'content-type': 'application/json' }
   const [text] = await handle({ method: 'POST', url: '/', headers, body: sent, raw: undefined, context: undefined })
-  return text ?? '{}'
+  return { text: text ?? '{}', isMutation }
 }
 
 async function bounded(asked: ExecutionArgs) {

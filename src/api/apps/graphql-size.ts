@@ -3,6 +3,7 @@
  * taken any more. What is there by then is thrown away.
  */
 import { defaultFieldResolver, type GraphQLFieldResolver } from 'graphql'
+import { ApiError } from '../../base/errors.ts'
 import { PerUserLimit, TotalLimit } from '../bounds/held.ts'
 
 /** A hundred templates whose icons are pictures of 30 KiB fit. */
@@ -20,7 +21,7 @@ export class AnswerSize {
     return this.#bytes > this.#most
   }
 
-  /** For fields of ours: those of introspection have their own resolvers, and the query bounds them. */
+  /** For fields of ours: those of introspection have their own resolvers, and `graphql-bounds.ts` bounds them. */
   readonly resolve: GraphQLFieldResolver<unknown, unknown> = (source, given, context, info) => {
     const value = this.isTooLarge ? plainly(source, info.fieldName) : defaultFieldResolver(source, given, context, info)
     if (value instanceof Promise) return value
@@ -72,6 +73,14 @@ export class LargeAnswers {
     } catch (error) {
       leaveUser()
       throw error
+    }
+  }
+  /** The same for what has taken effect: a refusal would say that it has not. */
+  holdAnyway(...given: Parameters<LargeAnswers['hold']>): void {
+    try {
+      this.hold(...given)
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
     }
   }
 }
