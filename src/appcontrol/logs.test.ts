@@ -176,12 +176,18 @@ describe('AppLogs', () => {
   test('may be read until its reader leaves the group, or the app is another one', async () => {
     let member = true
     const log = await new AppLogs({ ...optionsOf(), isMember: () => member }).find({ pod, follow: true }, ann)
-    expect(log.mayRead()).toBe(true)
+    expect(log.mayRead(ann.caller)).toBe(true)
     member = false
-    expect(log.mayRead()).toBe(false)
+    expect(log.mayRead(ann.caller)).toBe(false)
     member = true
     shown.app = { ...shown.app, uid: 'new' }
-    expect(log.mayRead()).toBe(false)
+    expect(log.mayRead(ann.caller)).toBe(false)
+  })
+
+  test('may be read by what is known of its reader now', async () => {
+    const isMember = ({ groups }: { groups: readonly unknown[] }) => groups.length > 0
+    const log = await new AppLogs({ ...optionsOf(), isMember }).find({ pod, follow: true }, ann)
+    expect([log.mayRead(ann.caller), log.mayRead({ ...ann.caller, groups: [] })]).toEqual([true, false])
   })
 
   test('passes nothing on when another pod got the name meanwhile', async () => {

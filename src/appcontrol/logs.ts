@@ -35,8 +35,8 @@ export interface PodLog {
    * @throws {ApiError} 404 when the pod is another one now, 409 when it has no log yet, 503
    */
   open(signal: AbortSignal): Promise<LogStream>
-  /** Whether whoever asked may read it now: people leave groups while they follow a log. Asks nobody. */
-  mayRead(): boolean
+  /** Whether whoever asked may read it now: people leave groups while they follow a log. Asks nobody. @param caller as he is now */
+  mayRead(caller: Asker['caller']): boolean
 }
 
 /** Every method throws {ApiError}: 403 for who is no member, 404 for a pod that is no app's, 409 for several, 422, 503. */
@@ -94,7 +94,7 @@ export class AppLogs implements Logs {
     return {
       app: seen.app.ref.name,
       open: signal => this.#open(seen, { ...wish, container }, agent, signal),
-      mayRead: () => this.#mayRead(seen, asker),
+      mayRead: caller => this.#mayRead(seen, { ...asker, caller }),
     }
   }
 

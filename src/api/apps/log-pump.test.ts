@@ -16,7 +16,7 @@ class Source {
 
   readonly log = {
     app: 'a',
-    mayRead: () => this.member,
+    mayRead: async () => this.member,
     open: async (signal: AbortSignal) => {
       this.signal = signal
       signal.addEventListener('abort', () => this.ended.reject(signal.reason))
@@ -107,6 +107,7 @@ describe('LogPump', () => {
   it('stops once its reader may not read it any more', async () => {
     const { reader } = await pumping({ maxMs: 3_600_000 })
     clock.advance(60_000)
+    await new Promise(resolve => setImmediate(resolve))
     expect(ends).toEqual([])
     source.member = false
     clock.advance(60_000)

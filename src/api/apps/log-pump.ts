@@ -2,6 +2,11 @@
 import type { LogStream, PodLog } from '../../appcontrol/logs.ts'
 import type { Clock } from '../../base/clock.ts'
 
+/** A log, and whether its reader may read on. */
+export interface JudgedLog extends Omit<PodLog, 'mayRead'> {
+  mayRead(): Promise<boolean>
+}
+
 /** `complete`: all of it was sent; `stopped`: long enough, the replica ends, or its reader is no member any more; `cut`: too much, or nobody reads. */
 export type LogEnd = 'complete' | 'stopped' | 'cut' | 'left' | 'failed'
 
@@ -36,7 +41,7 @@ export class LogPump {
   #unjudged: (() => void) | undefined
   #bytes = 0
 
-  constructor(log: PodLog, options: LogPumpOptions) {
+  constructor(log: JudgedLog, options: LogPumpOptions) {
     this.#options = options
     this.readable = new ReadableStream<Uint8Array>(
       {
@@ -62,15 +67,16 @@ export class LogPump {
 
   stop = (): void => this.#end('stopped')
 
-  #judge(log: PodLog): void {
-    const again = () => {
-      if (log.mayRead()) this.#judge(log)
-      else this.stop()
+  #judge(log: JudgedLog): void {
+    const again = async () => {
+      const mayRead = await log.mayRead().catch(() => false)
+      if (!mayRead) this.stop()
+      else if (!this.over.aborted) this.#judge(log)
     }
-    this.#unjudged = this.#options.clock.after(judgedMs, again)
+    this.#unjudged = this.#options.clock.after(judgedMs, () => void again())
   }
 
-  async #open(log: PodLog): Promise<void> {
+  async #open(log: JudgedLog): Promise<void> {
     const source = await log.open(this.#ending.signal)
     this.#source = source
     source

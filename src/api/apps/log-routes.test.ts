@@ -2,14 +2,20 @@ import { EventEmitter } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { appsApi, appsParts } from '../../../test/kit/api/apps-api.ts'
 import { detailOf } from '../../../test/kit/api/scripted-api.ts'
+import { ManualClock } from '../../../test/kit/clock.ts'
 import type { Logs } from '../../appcontrol/logs.ts'
 import { noPod, notMember } from '../../appcontrol/problems.ts'
+import type { Identity } from '../../base/domain.ts'
 import { ApiError, unavailable } from '../../base/errors.ts'
+import { unauthorized } from '../../identity/provider.ts'
 import { headOf } from '../request/head.ts'
 import { createAppsApi } from './app.ts'
 
 const pod = 'app-mlflow-7c9d5b6f4-x2x8k'
 const path = `=/api/logs/pods/${pod}`
+
+const group = { name: 'physics', id: 1 }
+const reader: Identity = { username: 'ann', token: 'ann-token', scopes: ['exec:notebook'], groups: [group] }
 
 /** A log that says one line, and ends. */
 function says(line: string, asked: unknown[] = []): Logs {
@@ -148,6 +154,41 @@ describe('GET /api/logs/pods/{pod}', () => {
     ending.resolve()
     await answer.text()
     expect(timeouts).toEqual([0, 7_000])
+  })
+
+  it.each<[string, () => Promise<Identity>, boolean]>([
+    ['ends when its reader is not known any more', () => Promise.reject(unauthorized()), true],
+    ['ends when its reader has lost the scope', async () => ({ ...reader, scopes: [] }), true],
+    ['ends when its reader has left the group', async () => ({ ...reader, groups: [] }), true],
+    ['goes on while its reader is a member', async () => reader, false],
+    ['goes on while the source of identities is silent', () => Promise.reject(unavailable('silent')), false],
+  ])('%s', async (_, later, ends) => {
+    const opened = Promise.withResolvers<AbortSignal>()
+    const endless: Logs = {
+      find: async () => ({
+        ...{ app: 'a', mayRead: ({ groups }: Pick<Identity, 'groups'>) => groups.length > 0 },
+        open: async signal => {
+          opened.resolve(signal)
+          return { stream: () => new Promise(() => {}), pause: () => {}, resume: () => {} }
+        },
+      }),
+    }
+    const clock = new ManualClock()
+    let judged = 0
+    let identify = async () => reader
+    const parts = { ...appsParts({ logs: endless }), clock, identity: { identify: () => identify() } }
+    const headers = { authorization: 'Bearer ann-token' }
+    const head = headOf(`/api/logs/pods/${pod}`)
+    const answer = await createAppsApi(parts).request(`/api/logs/pods/${pod}`, { headers }, { head } as never)
+    const signal = await opened.promise
+    identify = () => {
+      judged += 1
+      return later()
+    }
+    clock.advance(60_000)
+    await new Promise(resolve => setImmediate(resolve))
+    expect([judged, signal.aborted]).toEqual([1, ends])
+    await answer.body?.cancel()
   })
 
   it('is 503 at a replica that ends, also where that begins while the log is opened', async () => {

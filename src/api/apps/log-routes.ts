@@ -72,7 +72,11 @@ export function addLogRoutes(app: OpenAPIHono<ApiEnv>, parts: AppsApiParts, admi
       const { follow, ...wish } = c.req.valid('query')
       const asked = { ...wish, pod: c.req.valid('param').pod, follow: follow === 'true' }
       const log = await parts.logs.find(asked, { caller: c.get('caller'), audience })
-      return (await streams.answer(c, log)) as never
+      const mayRead = async () => {
+        const caller = await admit.again(c, audience)
+        return caller !== undefined && log.mayRead(caller)
+      }
+      return (await streams.answer(c, { ...log, mayRead })) as never
     })
     app.all(route.path.replace('{pod}', ':pod'), methodNotAllowed(['GET', 'HEAD']))
   }

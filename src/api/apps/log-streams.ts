@@ -1,10 +1,9 @@
 /** Sends logs of pods as they come: how many, how much, how long, and what becomes of a reader that takes nothing. */
 import type { Context } from 'hono'
-import type { PodLog } from '../../appcontrol/logs.ts'
 import { unavailable } from '../../base/errors.ts'
 import { PerUserLimit, TotalLimit } from '../bounds/held.ts'
 import type { ApiEnv, CommonParts } from '../request/env.ts'
-import { LogPump } from './log-pump.ts'
+import { type JudgedLog, LogPump } from './log-pump.ts'
 
 const headers = {
   'Content-Type': 'text/plain; charset=utf-8',
@@ -32,7 +31,7 @@ export class LogStreams {
   }
 
   /** @throws {ApiError} when the log cannot be opened, 429, 503 */
-  async answer(c: Context<ApiEnv>, log: PodLog): Promise<Response> {
+  async answer(c: Context<ApiEnv>, log: JudgedLog): Promise<Response> {
     if (c.req.method === 'HEAD') return c.body(null, 200, headers)
     if (this.#parts.draining?.aborted) throw ending()
     const leave = this.#enter(c.get('caller').username)
@@ -47,7 +46,7 @@ export class LogStreams {
     return c.body(pump.readable, 200, headers)
   }
 
-  #pump(c: Context<ApiEnv>, log: PodLog, leave: () => void): LogPump {
+  #pump(c: Context<ApiEnv>, log: JudgedLog, leave: () => void): LogPump {
     const { config, clock, draining } = this.#parts
     const { maxLogBytes, maxLogSeconds, writeTimeoutSeconds } = config.api.limits
     const outgoing = c.env?.outgoing

@@ -50,6 +50,8 @@ export function admission({ config, identity, clock, metrics }: AdmissionParts) 
   return {
     asUser: admit('user', parts),
     asAdmin: admit('admin', parts),
+    /** Who an admitted caller is by now, for answers that go on for long. */
+    again: (c: Context<ApiEnv>, audience: Audience) => again(c, audience, identity),
     /** For routes that a lab itself uses. */
     asLab: (verify: VerifyLab) => admitLab(verify, parts),
     /** Charges a POST that is a change, after its admission, which counts it as a read. */
@@ -87,6 +89,21 @@ export function admit(audience: Audience, parts: AdmitParts) {
     checkName(username, caller, maxUsernameBytes)
     await inTurn(c, next, caller, parts)
   })
+}
+
+/** As the source of identities knows him now, or as before while it does not say; undefined if it admits him no more. */
+async function again(
+  c: Context<ApiEnv>,
+  audience: Audience,
+  identity: IdentityProvider,
+): Promise<Identity | undefined> {
+  const before = c.get('caller')
+  try {
+    const now = await identity.identify(c.req.raw.headers, scopes[audience], () => certificateOf(c))
+    return now.username === before.username && now.scopes.includes(scopes[audience]) ? now : undefined
+  } catch (error) {
+    return error instanceof ApiError && (error.status === 401 || error.status === 403) ? undefined : before
+  }
 }
 
 /**
