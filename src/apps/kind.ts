@@ -88,9 +88,8 @@ function lockOf(
   if (own && isOurs && !hasEnding && isCovered(group.quota, own.owned, wanted)) return undefined
   return {
     name: `group:${group.name}`,
-    check: async signal => {
-      return excessOf(group.name, group.quota, await world.usersOf(namespace, group.name, signal), wanted)
-    },
+    check: async signal =>
+      excessOf(group.name, group.quota, await world.usersOf(namespace, group.name, signal), wanted),
   }
 }
 

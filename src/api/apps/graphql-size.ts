@@ -4,7 +4,7 @@
  */
 import { defaultFieldResolver, type GraphQLFieldResolver } from 'graphql'
 import { ApiError } from '../../base/errors.ts'
-import { PerUserLimit, TotalLimit } from '../bounds/held.ts'
+import { enterBoth, PerUserLimit, TotalLimit } from '../bounds/held.ts'
 
 /** A hundred templates whose icons are pictures of 30 KiB fit. */
 export const mostAnswerBytes = 4 * 1_048_576
@@ -63,17 +63,8 @@ export class LargeAnswers {
    */
   hold(username: string, text: string, onSent: ((listener: () => void) => unknown) | undefined): void {
     if (text.length < largeBytes || !onSent) return
-    const leaveUser = this.#perUser.enter(username)
-    try {
-      const leaveAll = this.#total.enter()
-      onSent(() => {
-        leaveUser()
-        leaveAll()
-      })
-    } catch (error) {
-      leaveUser()
-      throw error
-    }
+    const leave = enterBoth(this.#perUser, this.#total, username)
+    onSent(leave)
   }
   /** The same for what has taken effect: a refusal would say that it has not. */
   holdAnyway(...given: Parameters<LargeAnswers['hold']>): void {

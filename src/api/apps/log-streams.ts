@@ -1,7 +1,7 @@
 /** Sends logs of pods as they come: how many, how much, how long, and what becomes of a reader that takes nothing. */
 import type { Context } from 'hono'
 import { unavailable } from '../../base/errors.ts'
-import { PerUserLimit, TotalLimit } from '../bounds/held.ts'
+import { enterBoth, PerUserLimit, TotalLimit } from '../bounds/held.ts'
 import type { ApiEnv, CommonParts } from '../request/env.ts'
 import { type JudgedLog, LogPump } from './log-pump.ts'
 
@@ -34,7 +34,7 @@ export class LogStreams {
   async answer(c: Context<ApiEnv>, log: JudgedLog): Promise<Response> {
     if (c.req.method === 'HEAD') return c.body(null, 200, headers)
     if (this.#parts.draining?.aborted) throw ending()
-    const leave = this.#enter(c.get('caller').username)
+    const leave = enterBoth(this.#perUser, this.#total, c.get('caller').username)
     const pump = this.#pump(c, log, leave)
     await Promise.race([pump.opened, this.#parts.clock.sleep(openingMs, pump.over)]).catch(error => {
       pump.stop()
@@ -66,20 +66,6 @@ export class LogStreams {
         c.get('log').debug({ app: log.app, end, err }, 'log ended')
       },
     })
-  }
-
-  #enter(username: string): () => void {
-    const leaveUser = this.#perUser.enter(username)
-    try {
-      const leaveAll = this.#total.enter()
-      return () => {
-        leaveUser()
-        leaveAll()
-      }
-    } catch (error) {
-      leaveUser()
-      throw this.#parts.draining?.aborted ? ending() : error
-    }
   }
 }
 

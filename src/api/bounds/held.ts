@@ -58,3 +58,22 @@ export class TotalLimit {
     return this.#held.taken
   }
 }
+
+/**
+ * Counts one more for a user and in total, or in neither.
+ * @returns a function that ends both, to be called once
+ * @throws {ApiError} as either bound
+ */
+export function enterBoth(perUser: PerUserLimit, total: TotalLimit, username: string): () => void {
+  const leaveUser = perUser.enter(username)
+  try {
+    const leaveAll = total.enter()
+    return () => {
+      leaveUser()
+      leaveAll()
+    }
+  } catch (error) {
+    leaveUser()
+    throw error
+  }
+}

@@ -1,7 +1,7 @@
 /** Answers with streams of events: how many there are, how they end, and what becomes of a reader that takes nothing. */
 import type { Context } from 'hono'
 import type { ApiError } from '../../base/errors.ts'
-import { PerUserLimit, TotalLimit } from '../bounds/held.ts'
+import { enterBoth, PerUserLimit, TotalLimit } from '../bounds/held.ts'
 import type { ApiEnv, CommonParts } from '../request/env.ts'
 import { Alarms } from './alarms.ts'
 import { type EventFeed, EventPump, preamble, type StreamEnd } from './sse.ts'
@@ -66,7 +66,7 @@ export class EventStreams {
 
   #stream(c: Context<ApiEnv>, username: string, feed: EventFeed): ReadableStream<Uint8Array> {
     const { metrics } = this.#parts
-    const leave = this.#enter(username)
+    const leave = enterBoth(this.#perUser, this.#total, username)
     const log = c.get('log')
     const outgoing = c.env?.outgoing
     const pump = new EventPump(feed, {
@@ -85,20 +85,6 @@ export class EventStreams {
     this.#open.add(pump)
     metrics.eventStreamsOpen.set(this.#open.size)
     return pump.start()
-  }
-
-  #enter(username: string): () => void {
-    const leaveUser = this.#perUser.enter(username)
-    try {
-      const leaveAll = this.#total.enter()
-      return () => {
-        leaveUser()
-        leaveAll()
-      }
-    } catch (error) {
-      leaveUser()
-      throw error
-    }
   }
 }
 

@@ -6,11 +6,10 @@ import type { Clock } from '../../base/clock.ts'
 import { ApiError, isUnavailable } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import type { Person } from './tables.ts'
+import { wordMs } from './words.ts'
 
 /** Between two questions about one token. */
 export const recheckMs = 60_000
-/** How long the last word of the identity source holds while it does not answer. */
-export const wordMs = 300_000
 /** After that a word is late: until a question was answered, or its time is over. A sweep and the question itself take some time. */
 const lateMs = 15_000
 /** Between two questions about one token while there is no answer. */

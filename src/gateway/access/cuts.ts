@@ -8,13 +8,13 @@ import { Loop, type Rest } from '../../base/loop.ts'
 import type { AppRing } from '../../store/apps/rings.ts'
 import type { SessionStore } from '../../store/apps/sessions.ts'
 import type { Access } from './access.ts'
-import { BearerChecks, wordMs } from './bearers.ts'
+import { BearerChecks } from './bearers.ts'
 import { awayMs, holdMs, holds, type Seen } from './checks.ts'
 import { type CutReason, type Guard, type Guarding, GuardOf } from './guard.ts'
 import { type Borne, type Open, OpenIndex, type Opening, type Watched } from './open-index.ts'
 import { reasonAgainst } from './reason.ts'
 import type { MemberTable, RouteTable } from './tables.ts'
-import type { Words } from './words.ts'
+import { type Words, wordMs } from './words.ts'
 
 /** Within `holdMs`, with the time that a sweep takes. */
 const sweepMs = 3_500

@@ -1,5 +1,8 @@
 /** What the identity source says of logins by now, as those need it who judge. `login/rechecks.ts` asks. */
 
+/** How long the last word of the identity source holds while it does not answer. */
+export const wordMs = 300_000
+
 /** `ended`: the source knows the login no more; `changed`: its groups may be others. */
 export type Word = 'same' | 'changed' | 'ended'
 

@@ -4,7 +4,8 @@ import { silentLog } from '../../../test/kit/log.ts'
 import { RetryLater, unavailable } from '../../base/errors.ts'
 import { Unclear } from '../../identity/source.ts'
 import type { RecheckResult as Ended } from '../../store/apps/rechecks.ts'
-import { type RecheckResult, Rechecks, silentMs } from './rechecks.ts'
+import { wordMs } from '../access/words.ts'
+import { type RecheckResult, Rechecks } from './rechecks.ts'
 import type { NewWord } from './word-source.ts'
 
 const everyMs = 60_000
@@ -85,7 +86,7 @@ describe('Rechecks', () => {
 
   it('calls a word too old after five minutes when the source answers about everybody else', async () => {
     answers.set('eve', failing(new Unclear('unclear')))
-    for (let ms = 0; ms <= silentMs; ms += everyMs) {
+    for (let ms = 0; ms <= wordMs; ms += everyMs) {
       clock.advance(everyMs)
       for (const hash of ['eve', 'ada']) words.note(hash)
       await words.stop()

@@ -11,7 +11,7 @@ import { Slots } from '../../base/slots.ts'
 import type { LoginStore } from '../../store/apps/logins.ts'
 import type { RecheckRight, RecheckStore } from '../../store/apps/rechecks.ts'
 import { Kept as Recent } from '../access/kept.ts'
-import type { Word, Words } from '../access/words.ts'
+import { type Word, type Words, wordMs } from '../access/words.ts'
 import type { Keeper, Kept } from './keeper.ts'
 import { Silences } from './silences.ts'
 import type { NewWord, WordSource } from './word-source.ts'
@@ -35,8 +35,6 @@ export interface RechecksOptions {
   readonly onWord: (is: RecheckResult) => void
 }
 
-/** How long the last word of a silent source holds. */
-export const silentMs = 300_000
 /** At this share of its time a word that is used is asked for again, beside the requests. */
 const early = 0.8
 const mostKnown = 10_000
@@ -65,7 +63,7 @@ export class Rechecks implements Words {
 
   isTooOld(loginHash: string): boolean {
     const ageMs = this.#ageOf(loginHash)
-    return Number.isFinite(ageMs) && ageMs > silentMs
+    return Number.isFinite(ageMs) && ageMs > wordMs
   }
 
   note(loginHash: string): void {
@@ -76,13 +74,13 @@ export class Rechecks implements Words {
 
   async ask(loginHash: string): Promise<Word> {
     // A source that hangs must not make each request wait for it.
-    if (this.#silences.isSilent(loginHash) && this.#ageOf(loginHash) <= silentMs) {
+    if (this.#silences.isSilent(loginHash) && this.#ageOf(loginHash) <= wordMs) {
       this.note(loginHash)
       return 'same'
     }
     const is = await this.#ask(loginHash)
     if (is !== 'silent') return is
-    if (this.#ageOf(loginHash) > silentMs) throw new RetryLater('the identity provider does not answer')
+    if (this.#ageOf(loginHash) > wordMs) throw new RetryLater('the identity provider does not answer')
     return 'same'
   }
 
@@ -207,8 +205,8 @@ export class Rechecks implements Words {
     return 'ended'
   }
 
-  #learn(hash: string, wordMs: number): void {
-    this.#words.set(hash, Math.max(wordMs, this.#words.get(hash) ?? wordMs))
+  #learn(hash: string, atMs: number): void {
+    this.#words.set(hash, Math.max(atMs, this.#words.get(hash) ?? atMs))
   }
 
   /** Infinite for a login of which nothing is known here. */
