@@ -1,10 +1,9 @@
 /** Membership at a real OpenID provider whose refresh tokens rotate, asked again by two gateways as processes. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { systemClock } from '../../../src/base/clock.ts'
 import { TestBrowser } from '../../kit/gateway/browser.ts'
 import { type OidcSite, startOidcSite } from '../../kit/gateway/oidc-site.ts'
 import { echo } from '../../kit/gateway/raw-app.ts'
-import { clientFrame, statusOf } from '../../kit/gateway/site.ts'
+import { statusOf } from '../../kit/gateway/site.ts'
 
 /** In place of a minute. */
 const recheckSeconds = 1
@@ -25,17 +24,8 @@ async function loggedIn(user: string, groups: readonly string[]): Promise<TestBr
   return browser
 }
 
-async function cutAfter(id: string, browser: TestBrowser, change: () => void): Promise<number> {
-  const sockets = await Promise.all([0, 1].map(gateway => at.site.socket(id, browser.cookie, gateway)))
-  for (const socket of sockets) {
-    socket.write(clientFrame('before'))
-    await socket.has('before')
-  }
-  const beganMs = systemClock.monotonicMs()
-  change()
-  await Promise.all(sockets.map(socket => socket.over()))
-  return systemClock.monotonicMs() - beganMs
-}
+const cutAfter = (id: string, browser: TestBrowser, change: () => void): Promise<number> =>
+  at.site.cutAfter(id, browser.cookie, change)
 
 test('a group that the issuer takes away cuts what is open, and lets nobody in by it', async () => {
   await at.site.app('group', echo, { group: 'physics' })

@@ -184,6 +184,19 @@ export class GatewaySite {
     return client
   }
 
+  /** Opens a WebSocket at each gateway, and makes a change. Resolves with the time in ms until all are cut. */
+  async cutAfter(id: string, cookie: string, change: () => void): Promise<number> {
+    const sockets = await Promise.all(this.gateways.map((_, gateway) => this.socket(id, cookie, gateway)))
+    for (const socket of sockets) {
+      socket.write(clientFrame('before'))
+      await socket.has('before')
+    }
+    const beganMs = systemClock.monotonicMs()
+    change()
+    await Promise.all(sockets.map(socket => socket.over()))
+    return systemClock.monotonicMs() - beganMs
+  }
+
   log(gateway = 0): Promise<string> {
     return readFile(join(this.stateDir, 'log', `${this.gateways[gateway]!.name}.log`), 'utf8')
   }

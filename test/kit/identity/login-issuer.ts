@@ -1,9 +1,9 @@
 /** A real OpenID provider before which people log in at once, as the gateway sends them there. Its refresh tokens rotate. */
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Provider } from 'oidc-provider'
 import { makeKey, type PrivateKey } from './issuer.ts'
+import { listenOn, stopServer, whileAway } from './served.ts'
 
 /** The secret of the gateway as its client. */
 export const gatewaySecret = 'a secret of the gateway and the provider'
@@ -49,8 +49,7 @@ export class LoginIssuer {
   /** @param site the public address of the gateway */
   static async start(site: string): Promise<LoginIssuer> {
     const server = createServer()
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
+    await listenOn(server)
     return new LoginIssuer(server, await makeKey('first'), site)
   }
 
@@ -64,22 +63,12 @@ export class LoginIssuer {
   }
 
   /** Runs something while nothing listens at its address. */
-  async whileAway<T>(action: () => Promise<T>): Promise<T> {
-    const { port } = this.#server.address() as AddressInfo
-    await this.stop()
-    try {
-      return await action()
-    } finally {
-      this.#server.listen(port, '127.0.0.1')
-      await once(this.#server, 'listening')
-    }
+  whileAway<T>(action: () => Promise<T>): Promise<T> {
+    return whileAway(this.#server, action)
   }
 
-  async stop(): Promise<void> {
-    const closed = once(this.#server, 'close')
-    this.#server.close()
-    this.#server.closeAllConnections()
-    await closed
+  stop(): Promise<void> {
+    return stopServer(this.#server)
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -1,10 +1,10 @@
 /** A real OpenID provider where users log in with a browser and any password, as a Hub sends them there. */
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { decodeJwt, type JWTPayload } from 'jose'
 import { Provider } from 'oidc-provider'
 import { makeKey, type PrivateKey } from './issuer.ts'
+import { listenOn, stopServer, whileAway } from './served.ts'
 
 /** The audience of tokens, as in `hub/examples/zero-to-jupyterhub/skylab.yaml`. */
 const audience = 'skylab'
@@ -32,7 +32,7 @@ export class OpenIdProvider {
 
   static async start(): Promise<OpenIdProvider> {
     const provider = new OpenIdProvider(await makeKey('first'))
-    await provider.#listen(0)
+    await listenOn(provider.#server)
     provider.serve('http://127.0.0.1/')
     return provider
   }
@@ -93,26 +93,12 @@ export class OpenIdProvider {
   }
 
   /** Runs something while nothing listens at its address. */
-  async whileAway(action: () => Promise<void>): Promise<void> {
-    const { port } = this.#server.address() as AddressInfo
-    await this.stop()
-    try {
-      await action()
-    } finally {
-      await this.#listen(port)
-    }
+  whileAway(action: () => Promise<void>): Promise<void> {
+    return whileAway(this.#server, action)
   }
 
-  async #listen(port: number): Promise<void> {
-    this.#server.listen(port, '127.0.0.1')
-    await once(this.#server, 'listening')
-  }
-
-  async stop(): Promise<void> {
-    const closed = once(this.#server, 'close')
-    this.#server.close()
-    this.#server.closeAllConnections()
-    await closed
+  stop(): Promise<void> {
+    return stopServer(this.#server)
   }
 }
 
