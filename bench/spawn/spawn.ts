@@ -46,7 +46,7 @@ export async function spawnBench(args: readonly string[], progress: Progress, si
     replicas,
     kwok,
     profile: options.profile,
-    // Of all halves, so that these differ by the engine alone. It is on loopback, which refuses each look at once.
+    // All halves have these addresses, so that only the engine differs. Loopback refuses each look at once.
     ...(options.idle && { podRange: '127.77.0.0/16' }),
     tools,
     progress,

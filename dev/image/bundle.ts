@@ -48,7 +48,7 @@ export async function bundle(options: BundleOptions): Promise<string> {
     format: 'esm',
     target: 'node24',
     outExtension: { '.js': '.mjs' },
-    // esbuild cannot follow the `require` calls of the main file of the first. Of the other it drops what is not used.
+    // jsonc-parser: esbuild cannot follow the `require` calls of its main file. graphql: its modules let esbuild drop unused code.
     alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js', graphql: 'graphql/index.mjs' },
     banner: { js: require },
     plugins: [thinClient, thinUndici],

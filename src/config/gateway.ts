@@ -28,7 +28,7 @@ const oidc = z.strictObject({
     .default(['openid'])
     .refine(scopes => scopes.includes('openid'), { error: 'lacks openid' })
     .describe(
-      'what is asked for at each login; many issuers give a refresh token only for `offline_access`, and groups only for a scope of theirs',
+      'scopes of the request at each login; many issuers give a refresh token only for `offline_access`, and groups only for a scope of theirs',
     ),
   parameters: z
     .record(z.string().regex(/^[a-z_]{1,64}$/), z.string().max(512))
