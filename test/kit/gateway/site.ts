@@ -122,16 +122,19 @@ export class GatewaySite {
   /** Writes a route. Resolves when all gateways have it. */
   async route(id: string, change: Partial<AppRoute> = {}): Promise<void> {
     this.#generation += 1
-    const own = { id, uid: `uid-of-${id}`, displayName: id, generation: this.#generation, host: `app-${id}.hub:80` }
-    await this.routes.put(exampleRoute({ ...own, ...change }))
-    await this.#learned(`"${id}@${change.generation ?? this.#generation}"`)
+    // Another route may be written meanwhile.
+    const { generation = this.#generation } = change
+    const own = { id, uid: `uid-of-${id}`, displayName: id, host: `app-${id}.hub:80` }
+    await this.routes.put(exampleRoute({ ...own, ...change, generation }))
+    await this.#learned(`"${id}@${generation}"`)
   }
 
   /** Who is in a group, by an LNamespace. Resolves when all gateways know. */
   async group(name: string, users: readonly string[]): Promise<void> {
     this.#generation += 1
-    await this.members.put(name, exampleMembers(users, { generation: this.#generation }))
-    await this.#learned(`"${name}@${this.#generation}"`)
+    const generation = this.#generation
+    await this.members.put(name, exampleMembers(users, { generation }))
+    await this.#learned(`"${name}@${generation}"`)
   }
 
   async #learned(words: string): Promise<void> {
