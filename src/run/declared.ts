@@ -11,11 +11,18 @@ export interface DeclaredParts {
   readonly policies: Pick<AdmissionWatch, 'refusal'>
 }
 
+export interface DeclaredRest {
+  /** Why callers cannot be identified. */
+  readonly trouble: () => string | undefined
+  /** What is read of the cluster for REST alone: a process that begins without it is not ready. */
+  readonly templates?: { waitingFor(): string | undefined; trouble(): string | undefined }
+}
+
 /** Redis spares work alone: a process without it is ready, and tells it. */
 export function readinessOfDeclared(
   waiting: ReadonlySet<string>,
   { access, kube, watches, policies }: DeclaredParts,
-  rest: { readonly trouble: () => string | undefined } | undefined,
+  rest: DeclaredRest | undefined,
 ): Readiness {
   const kubernetes = () => {
     const reason = kube.trouble()
@@ -31,11 +38,15 @@ export function readinessOfDeclared(
     return reason && `the identity provider: ${reason}`
   }
   return {
-    waitingFor: () =>
-      [...waiting].map(what =>
+    waitingFor: () => {
+      const named = [...waiting].map(what =>
         what === kubernetesName ? (kubernetes() ?? [kubernetesName, ...refused()].join(': ')) : what,
-      ),
+      )
+      return [...named, rest?.templates?.waitingFor()].filter(isSaid)
+    },
     troubles: () =>
-      [redis(), kubernetes(), policies.refusal, identity(), ...refused()].filter(each => each !== undefined),
+      [redis(), kubernetes(), policies.refusal, identity(), ...refused(), rest?.templates?.trouble()].filter(isSaid),
   }
 }
+
+const isSaid = (words: string | undefined): words is string => words !== undefined

@@ -25,6 +25,7 @@ import { joinTemplates } from './templates.ts'
 export interface Rest extends Pick<OwnRest, 'listen' | 'trouble'> {
   /** Runs beside the replica, and closes before its connections do. */
   readonly part: Part
+  readonly templates: Pick<ReturnType<typeof joinTemplates>, 'waitingFor' | 'trouble' | 'whenShown'>
 }
 
 /**
@@ -96,7 +97,7 @@ export function joinRest(replica: AppReplica, isSynced: () => boolean, activity?
         await templates.stop()
       },
     },
-    ...{ listen, trouble },
+    ...{ listen, trouble, templates },
   }
 }
 

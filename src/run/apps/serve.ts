@@ -59,5 +59,6 @@ async function start(
   startParts(stages, 'reached')
   // If it is missing later it stops apps.
   await untilInForce(policies, waiting, basics.clock, signal)
+  await rest?.templates.whenShown(signal)
   basics.log.info({ uptimeMs: uptimeMs() }, 'ready')
 }

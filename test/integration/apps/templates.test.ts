@@ -122,3 +122,24 @@ test('the end of a template changes no app', async () => {
   expect((await fleet.read('stays')).spec).toEqual(before.spec)
   expect((await call(0, 'POST', '/v1/apps', 'ann', wish('late', { templateId: 'short' }))).status).toBe(422)
 })
+
+test('a replica is not ready, but works, when it starts before it may read templates', async () => {
+  const bindings = `/apis/rbac.authorization.k8s.io/v1/namespaces/${fleet.name}/rolebindings`
+  const { roleRef, subjects } = (await fleet.must('GET', `${bindings}/skylab-apps-templates`)) as unknown as {
+    roleRef: object
+    subjects: object[]
+  }
+  await fleet.must('DELETE', `${bindings}/skylab-apps-templates`)
+  const late = await fleet.add('apps-late')
+  const readyz = async () => {
+    const response = await fetch(`${late.monitoringUrl}/readyz`)
+    return { status: response.status, text: await response.text() }
+  }
+  await eventually('it waits for them', async () => (await readyz()).text.includes(`the templates in ${fleet.name}: `))
+  expect((await readyz()).status).toBe(503)
+  expect((await callRest(`${late.url}/apps/v1/templates`, 'GET', 'ann')).status).toBe(503)
+  expect((await callRest(`${late.url}/apps/v1/apps`, 'GET', 'ann')).status).toBe(200)
+  await fleet.must('POST', bindings, { metadata: { name: 'skylab-apps-templates' }, roleRef, subjects })
+  await late.ready()
+  expect((await callRest(`${late.url}/apps/v1/templates/mlflow`, 'GET', 'ann')).status).toBe(200)
+})
