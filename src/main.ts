@@ -21,11 +21,14 @@ const usage = `usage: skylab serve --config FILE             answer requests unt
        skylab heal --config FILE [--apply [--with-labs]] [--json]
                                               show the effects of a poisoned operation counter; --apply removes them,
                                               running labs only with --with-labs
+       skylab vet --config FILE [--against FILE] [--json]
+       skylab vet --config FILE --write FILE  compare what the cluster gives to users of tenants with what was vetted for its
+                                              version of Kubernetes, or with a file; --write records it as vetted
        skylab --help | --version
 
 In the environment: SKYLAB_PORT, SKYLAB_MONITORING_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY override the file.
 ENABLE_CULLING, CULL_IDLE_TIME, IDLENESS_CHECK_PERIOD add to it for notebooks.
-rights contacts no server; images and render contact only the registry. render masks secret values unless --secrets is given.
+rights contacts no server; images and render contact only the registry, and vet only the Kubernetes API. render masks secret values unless --secrets is given.
 heal contacts Redis and the Kubernetes API, and changes nothing without --apply.
 Exit codes: 0 success, 1 failed, 2 the command or a file is wrong.
 `
@@ -67,6 +70,7 @@ async function run(command: FileCommand, { env, serve, out, err }: Invocation): 
   if (command.kind === 'check') return check(command, { env, out, err })
   const settings = await loadSettings(command.config, env, command.kind === 'gateway' ? { run: 'gateway' } : {})
   if (command.kind === 'heal') return (await import('./cli/heal.ts')).heal(settings, command, { out, err })
+  if (command.kind === 'vet') return (await import('./cli/vet.ts')).vet(settings, command, { out, err })
   await serve(settings)
   return undefined
 }
@@ -102,6 +106,13 @@ type FileCommand =
       readonly json: boolean
     }
   | {
+      readonly kind: 'vet'
+      readonly config: string
+      readonly against?: string | undefined
+      readonly write?: string | undefined
+      readonly json: boolean
+    }
+  | {
       readonly kind: 'render'
       readonly config: string
       readonly user: string
@@ -121,6 +132,8 @@ const options = {
   namespace: { type: 'string' },
   apply: { type: 'boolean' },
   'with-labs': { type: 'boolean' },
+  against: { type: 'string' },
+  write: { type: 'string' },
   help: { type: 'boolean' },
   version: { type: 'boolean' },
 } as const
@@ -133,6 +146,7 @@ const takenBy: Readonly<Record<FileCommand['kind'], readonly string[]>> = {
   images: ['config', 'json'],
   rights: ['config', 'namespace'],
   heal: ['config', 'apply', 'with-labs', 'json'],
+  vet: ['config', 'against', 'write', 'json'],
   render: ['config', 'user', 'lab', 'secrets'],
 }
 
@@ -153,11 +167,22 @@ function parseCommand(args: readonly string[]): Command | undefined {
     if (kind === 'images') return { kind, config, json }
     if (kind === 'rights') return { kind, config, namespace: values.namespace }
     if (kind === 'heal') return { kind, config, apply, withLabs, json }
+    if (kind === 'vet') return vetCommand(config, values)
     if (kind === 'render') return user && lab ? { kind, config, user, lab, secrets } : undefined
     return kind === 'check' ? { kind, config, manifests, withoutSecrets } : { kind, config }
   } catch {
     return undefined
   }
+}
+
+/** What is recorded is compared with nothing. */
+function vetCommand(
+  config: string,
+  { against, write, json = false }: { against?: string; write?: string; json?: boolean },
+): Command | undefined {
+  return write !== undefined && (against !== undefined || json)
+    ? undefined
+    : { kind: 'vet', config, against, write, json }
 }
 
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {

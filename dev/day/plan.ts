@@ -41,6 +41,7 @@ export const otherPages: Readonly<Record<string, string>> = {
   'docs/idle-notebooks.md': 'needs Kubeflow: test/integration/idle/ has a definition of Notebooks',
   'docs/prepulling.md': 'shows what fails; tests on a real node have such images',
   'docs/spawner.md': 'needs a JupyterHub: test/integration/zero-to-jupyterhub.test.ts has one',
+  'docs/tenants-vetting.md': 'shows a cluster with other operators; test/integration/tenants/vetting.test.ts has one',
   'docs/tenants.md': 'needs Kubernetes 1.36 and people: test/integration/tenants/ has them',
   'docs/tls.md': 'needs cert-manager; the demo in the cluster has TLS',
 }

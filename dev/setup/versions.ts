@@ -1,5 +1,7 @@
 /** Versions of programs built from Go modules, of the Go that builds them, and of downloads. */
-export const kubernetesVersion = 'v1.36.3'
+const shippedKubernetes = 'v1.36.3'
+/** `SKYLAB_KUBERNETES` runs everything against another one, which is built once. */
+export const kubernetesVersion = process.env.SKYLAB_KUBERNETES ?? shippedKubernetes
 /** 3.6 is the minimum: 3.4 lacks progress notifications, which made KWOK five times as slow. */
 export const etcdVersion = 'v3.6.16'
 export const kwokVersion = 'v0.8.0'

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { parseQuantity } from '../base/quantity.ts'
 import { seconds } from './values.ts'
+import { vetting } from './vetting.ts'
 
 /** Laxest first. */
 export const podSecurityLevels = ['privileged', 'baseline', 'restricted'] as const
@@ -103,6 +104,7 @@ const fields = z.strictObject({
       'the laxest Pod Security Standard that any namespace may have; with `privileged`, a sudoer of such a namespace can become root of a node',
     ),
   platform: platform.prefault({}).describe('what a namespace gets where its LNamespace says nothing'),
+  vetting: vetting.prefault({}).describe('comparison of the rights of the cluster with what was vetted'),
   policyIntervalSeconds: seconds(60).describe('interval of checks that the admission policies of tenants work'),
   room: z.number().int().positive().default(16).describe('tenants that this replica writes at once'),
 })

@@ -52,6 +52,8 @@ export interface RequestOptions extends CallOptions {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
   /** The verb in metrics. Default: from the method. */
   readonly verb?: string
+  /** The form of JSON that the answer should have. Default: the resource's own. */
+  readonly accept?: string | undefined
   /** Called with the `Date` of an answer, in milliseconds; NaN if it has none. */
   readonly onDate?: ((ms: number) => void) | undefined
   /** Makes the result of the JSON of an answer, once all of it is there. Default: parses it. */
@@ -120,6 +122,7 @@ interface Call {
   readonly aggregated?: CallOptions['aggregated']
   readonly onDate?: RequestOptions['onDate']
   readonly read?: RequestOptions['read']
+  readonly accept?: RequestOptions['accept']
   readonly endless?: boolean
 }
 
@@ -177,6 +180,7 @@ export class Requester {
       aggregated: options.aggregated,
       onDate: options.onDate,
       read: options.read ?? parse,
+      accept: options.accept,
     }
     for (let failures = 1; ; failures += 1) {
       try {
@@ -340,7 +344,7 @@ export class Requester {
     const { version, replica } = this.#options
     const agent = `skylab/${version} replica=${replica} ${call.agent}`.trimEnd()
     const type = call.body === undefined ? {} : { 'Content-Type': contentTypes[call.method] ?? 'application/json' }
-    return { ...credentials.headers, 'User-Agent': agent, Accept: 'application/json', ...type }
+    return { ...credentials.headers, 'User-Agent': agent, Accept: call.accept ?? 'application/json', ...type }
   }
 
   /** Resolves when the next attempt is due; throws the caller's error if there is none. */

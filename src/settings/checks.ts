@@ -43,7 +43,7 @@ export function crossProblems(config: Config): string[] {
 /** A process for something else leaves the blocks of labs, and the files that they name, alone. */
 export const servesLabs = ({ run }: Pick<Config, 'run'>): boolean => run.includes('labs')
 
-const servesTenants = ({ run }: Pick<Config, 'run'>): boolean => run.includes('tenants')
+export const servesTenants = ({ run }: Pick<Config, 'run'>): boolean => run.includes('tenants')
 
 /** Whether a process for tenants answers requests, and so must know who asks. */
 export const servesTenantsRest = (config: Pick<Config, 'run' | 'tenants'>): boolean =>

@@ -10,12 +10,14 @@ import { type Config, configSchema } from '../config/schema.ts'
 import { parseYaml } from '../config/yaml.ts'
 import { type IngressSecrets, isIngressSecret } from '../identity/ingress.ts'
 import { parseTokens, type TokenRecord } from '../identity/tokens.ts'
+import type { VettedState } from '../tenants/vetting/state.ts'
 import { type Pair, readPair, type TlsFiles, UnusableFile } from '../tls/files.ts'
 import { servesAppsRest } from './app-checks.ts'
 import { configWarnings, crossProblems, servesLabs, servesNotebooksRest, servesTenantsRest } from './checks.ts'
 import { withCulling } from './culling.ts'
 import { servesGateway } from './gateway-checks.ts'
 import { type LoginFiles, readLoginFiles, withoutLogin } from './gateway-files.ts'
+import { readVetted } from './vetted.ts'
 
 const keyBytes = 32
 
@@ -31,6 +33,8 @@ export interface Settings {
   /** Of `gateway.login`. */
   readonly gatewayLogin: LoginFiles
   readonly redisLogin: RedisLogin
+  /** Of `tenants.vetting.files`. */
+  readonly vetted: readonly VettedState[]
   /** The files of `api.tls`: their full paths and current contents. */
   readonly apiTls?: ApiTls
   /** The contents of `tracing.headersFile`. */
@@ -93,6 +97,7 @@ export async function loadSettings(
     ? await readLoginFiles(config, ofApi.ingressSecrets, reader, problems)
     : withoutLogin
   const redisLogin = await readRedisLogin(config, reader, problems)
+  const vetted = await readVetted(config, reader, problems)
   const kubeconfig = await reader.present('kubernetes.kubeconfig', config.kubernetes.kubeconfig)
   const tracingHeaders = await readTracingHeaders(config, reader, problems)
   const auditFile = await reader.writable('audit.file', config.audit.file)
@@ -106,7 +111,7 @@ export async function loadSettings(
     replica: env.SKYLAB_REPLICA || hostname(),
     ...ofLabs,
     ...ofApi,
-    ...{ gatewayKeys, gatewayLogin, redisLogin },
+    ...{ gatewayKeys, gatewayLogin, redisLogin, vetted },
     tracingHeaders,
     namespace: config.kubernetes.namespace ?? (await podNamespace(podNamespaceFile)),
     warnings: [...warnings, ...configWarnings(config)],

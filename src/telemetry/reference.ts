@@ -32,6 +32,7 @@ export function metricsReference(): string {
   createTenantGauges(registry, {
     tenants: () => ({ conditions: {}, grants: 0, overdue: 0 }),
     policyActive: () => undefined,
+    vetDifferences: () => undefined,
   })
   createNotebookGauges(registry, { policyActive: () => undefined })
   createAppGauges(registry, { apps: () => ({ phases: {}, conditions: {} }), policyActive: () => undefined })

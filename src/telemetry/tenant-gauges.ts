@@ -14,10 +14,15 @@ export interface TenantGaugeSources {
   tenants(): TenantCensus
   /** Undefined before the first check. */
   policyActive(): boolean | undefined
+  /** Undefined before the first comparison, or without any. */
+  vetDifferences(): number | undefined
 }
 
 /** Each replica reports what it sees, so all report the same values. */
-export function createTenantGauges(registry: Registry, { tenants, policyActive }: TenantGaugeSources): void {
+export function createTenantGauges(
+  registry: Registry,
+  { tenants, policyActive, vetDifferences }: TenantGaugeSources,
+): void {
   const registers = [registry]
   new Gauge({
     name: 'skylab_tenants',
@@ -53,6 +58,16 @@ export function createTenantGauges(registry: Registry, { tenants, policyActive }
       const isActive = policyActive()
       if (isActive === undefined) this.remove()
       else this.set(isActive ? 1 : 0)
+    },
+  })
+  new Gauge({
+    name: 'skylab_vet_differences',
+    help: 'Differences between the rights and kinds of the cluster and those that were vetted, at the last comparison; missing before the first one',
+    registers,
+    collect() {
+      const count = vetDifferences()
+      if (count === undefined) this.remove()
+      else this.set(count)
     },
   })
 }

@@ -7,6 +7,7 @@ import { runningGrants } from './grants.ts'
 import { platformName, sudoGroup } from './names.ts'
 import { isOwnedBy } from './objects.ts'
 import { type Checked, countsOf, generationOf, nameOf, type TenantSpec } from './spec.ts'
+import { frozenWords } from './words.ts'
 import { admitted, ownNamespace, type TenantWorld } from './world.ts'
 
 export const conditionTypes = ['Accepted', 'NamespaceReady', 'AccessReady', 'Ready'] as const
@@ -54,7 +55,9 @@ function acceptedState(admission: Checked, { conflicts, onlyRevocations }: Resul
   if ('refusal' in admission) return no(admission.refusal.reason, admission.refusal.message)
   const [first] = conflicts
   if (first) return no('Conflict', `${namedIn(first)} exists, and is not that of this LNamespace`)
-  if (onlyRevocations !== undefined) return no('PolicyMissing', onlyRevocations)
+  if (onlyRevocations !== undefined) {
+    return no(onlyRevocations === frozenWords ? 'Unvetted' : 'PolicyMissing', onlyRevocations)
+  }
   const { closedLabels } = admission.spec
   const unset = `not set, since no prefix of tenants.labelPrefixes allows them: the labels ${closedLabels.join(', ')}`
   return closedLabels.length === 0 ? yes('Accepted') : { ...yes('Accepted'), message: unset.slice(0, 1_000) }

@@ -13,6 +13,9 @@ registerKind('v1', 'LimitRange', { plural: 'limitranges', namespaced: true })
 registerKind(rbacVersion, 'ClusterRole', { plural: 'clusterroles', namespaced: false })
 registerKind(rbacVersion, 'ClusterRoleBinding', { plural: 'clusterrolebindings', namespaced: false })
 
+/** Why nothing is granted while a Kubernetes version waits to be vetted. */
+export const frozenWords = 'the cluster gives other rights than were vetted'
+
 export const tenantLabels = {
   installation: 'lns.skylab/installation',
   /** The name of the LNamespace. Objects of sudoers, which several share, have none. */

@@ -11,12 +11,15 @@ import { countTenants } from '../../tenants/census.ts'
 import { tenantKind } from '../../tenants/kind.ts'
 import type { TenantSettings } from '../../tenants/spec.ts'
 import { sudoerKind } from '../../tenants/sudoer-kind.ts'
+import { vettedFor } from '../../tenants/vetting/vetted.ts'
+import { frozenWords } from '../../tenants/words.ts'
 import { type TenantWorld, tenantWorld } from '../../tenants/world.ts'
 import { type Basics, type CreateTracing, makeBasics, version } from '../basics.ts'
 import { joinLeases } from '../declared-leases.ts'
 import { joinKube } from '../kube.ts'
 import type { Stage } from '../part.ts'
 import { askForTenantPolicies, policyWords } from './policies.ts'
+import { Vetting } from './vetting.ts'
 import { joinWatches } from './watches.ts'
 
 interface Parts {
@@ -25,6 +28,8 @@ interface Parts {
   readonly access: ReturnType<typeof joinLeases>
   readonly watches: ReturnType<typeof joinWatches>
   readonly policies: AdmissionWatch
+  /** Undefined: the configuration wants no comparison. */
+  readonly vetting: Vetting | undefined
   readonly world: TenantWorld
   readonly reconcilers: readonly Reconciler<TenantWorld>[]
 }
@@ -63,8 +68,10 @@ export function makeTenantReplica(settings: Settings, createTracing?: CreateTrac
   // The reason, which may differ at each check, is in the log and at /readyz: statuses would be written again and again.
   const words = (refusal: string | undefined) =>
     refusal && (policies.active ? policyWords.refuses : policyWords.notActive)
-  const unguarded = () => words(policies.refusal)
-  const longUnguarded = () => words(policies.lastingRefusal)
+  const vetting = joinVetting(settings, basics, kube, () => changed())
+  const frozen = () => (vetting?.frozen ? frozenWords : undefined)
+  const unguarded = () => words(policies.refusal) ?? frozen()
+  const longUnguarded = () => words(policies.lastingRefusal) ?? frozen()
   const world = tenantWorld(watches.sights, tenantSettings, unguarded, longUnguarded)
   const common = {
     ...{ kube, clock, log, failpoint, leases: access.leases, metrics: basics.metrics, room: config.tenants.room },
@@ -86,7 +93,7 @@ export function makeTenantReplica(settings: Settings, createTracing?: CreateTrac
     before = guarding()
     for (const reconciler of reconcilers) reconciler.pokeAll()
   }
-  const parts = { basics, kube, access, watches, policies, world: served, reconcilers }
+  const parts = { basics, kube, access, watches, policies, vetting, world: served, reconcilers }
   addGauges(parts)
   return { ...parts, poke, stages: stagesOf(parts) }
 }
@@ -98,8 +105,20 @@ const tenantSettingsOf = ({ config, namespace }: Settings): TenantSettings => ({
   tenants: config.tenants,
 })
 
+function joinVetting(
+  { config, vetted }: Settings,
+  { clock, log }: Basics,
+  kube: Parts['kube'],
+  onChange: () => void,
+): Vetting | undefined {
+  const { onUnvetted, intervalSeconds } = config.tenants.vetting
+  if (onUnvetted === 'off') return undefined
+  const times = { clock, log, intervalMs: intervalSeconds * 1000 }
+  return new Vetting({ kube, vettedFor: vettedFor(vetted), freezes: onUnvetted === 'freeze', ...times, onChange })
+}
+
 /** All parts, in the order in which they start and stop; they close in the reverse order. */
-function stagesOf({ basics, kube, access, watches, policies, reconcilers }: Parts): readonly Stage[] {
+function stagesOf({ basics, kube, access, watches, policies, vetting, reconcilers }: Parts): readonly Stage[] {
   const { connection, leases } = access
   return [
     { when: 'first', parts: [{ start: () => connection.open(), close: () => connection.close() }] },
@@ -107,7 +126,7 @@ function stagesOf({ basics, kube, access, watches, policies, reconcilers }: Part
       when: 'first',
       parts: [
         { start: () => watches.group.start(), close: () => watches.group.stop() },
-        policies,
+        ...[policies, ...(vetting ? [vetting] : [])],
         { close: () => kube.close() },
         { close: () => basics.tracing.close() },
         { close: () => leases.close() },
@@ -118,7 +137,7 @@ function stagesOf({ basics, kube, access, watches, policies, reconcilers }: Part
   ]
 }
 
-function addGauges({ basics, kube, access, watches, policies, world }: Parts): void {
+function addGauges({ basics, kube, access, watches, policies, vetting, world }: Parts): void {
   const { registry } = basics.metrics
   forgetLabs(registry)
   createProcessGauges(registry, {
@@ -131,5 +150,6 @@ function addGauges({ basics, kube, access, watches, policies, world }: Parts): v
   createTenantGauges(registry, {
     tenants: () => countTenants(world, basics.clock.wallMs()),
     policyActive: () => policies.active,
+    vetDifferences: () => vetting?.differences,
   })
 }

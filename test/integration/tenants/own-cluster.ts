@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { tenantsManifests } from '../../../dev/kube/tenants.ts'
 import { signalProcess } from '../../../dev/process/process.ts'
+import type { ConfigInput } from '../../../dev/stack/config.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import type { KubeAnswer } from '../../kit/cluster/kube.ts'
 import { type OwnBox, startOwnBox } from '../../kit/cluster/own-box.ts'
@@ -28,12 +29,15 @@ export class OwnCluster extends TenantsAdmin {
     this.#parts = parts
   }
 
-  /** Resolves when LNamespaces can be made, and are served. */
-  static async start(replicas = 1): Promise<OwnCluster> {
+  /**
+   * Resolves when LNamespaces can be made, and are served.
+   * @param tenants more for the block of this name
+   */
+  static async start(replicas = 1, tenants?: ConfigInput['tenants']): Promise<OwnCluster> {
     return startOwnBox(async box => {
       const own = new OwnCluster(box)
       await box.cluster.apply(await tenantsManifests())
-      await own.#serve(replicas)
+      await own.#serve(replicas, tenants)
       return own
     })
   }
@@ -82,11 +86,11 @@ export class OwnCluster extends TenantsAdmin {
     await this.#parts.run.close()
   }
 
-  async #serve(replicas: number): Promise<void> {
+  async #serve(replicas: number, tenants?: ConfigInput['tenants']): Promise<void> {
     const { run, cluster } = this.#parts
     const { stateDir } = run
     const release = await programOf(checkout, join(stateDir, 'program'))
-    const options = { installation: 'skylab', release, replicas, tenants: { maxPerUser: 3 } }
+    const options = { installation: 'skylab', release, replicas, tenants: { maxPerUser: 3, ...tenants } }
     this.#deployment = await TenantsDeployment.start({ stateDir, cluster }, options)
     const path = `${collectionOf('LNamespace')}?dryRun=All`
     await eventually('LNamespaces are admitted', async () => {

@@ -11,6 +11,7 @@ const reactions = (all: string, withinASecond: string, kind = 'tenant') => ({
 })
 const overdue = (replica: string) => `skylab_tenant_sudo_overdue{instance="${replica}"}`
 const active = (replica: string) => `skylab_tenant_policy_active{instance="${replica}"}`
+const unvetted = (replica: string) => `skylab_vet_differences{instance="${replica}"}`
 const contended = (kind: string) => `skylab_reconcile_contended{instance="a",kind="${kind}"}`
 const queued = (replica: string) => `skylab_reconcile_queue_depth{instance="${replica}",kind="tenant"}`
 const counted = (condition: string) => `skylab_tenants{instance="a",condition="${condition}"}`
@@ -40,6 +41,8 @@ const stories: readonly Story[] = [
     series: { ...always, [active('a')]: '1x5 0x20', [active('b')]: '1x60' },
   },
   { alert: 'SkylabTenantPoliciesInactive', at: 20, series: { ...always, [active('a')]: '1x60' }, raised: false },
+  { alert: 'SkylabTenantsUnvetted', at: 30, series: { ...always, [unvetted('a')]: '0x5 2x60' }, raised: true },
+  { alert: 'SkylabTenantsUnvetted', at: 30, series: { ...always, [unvetted('a')]: '2x5 0x60' }, raised: false },
   { alert: 'SkylabTenantsContended', at: 20, series: { ...always, [contended('sudoer')]: '0x5 1x20' }, raised: true },
   { alert: 'SkylabTenantsContended', at: 20, series: { ...always, [contended('tenant')]: '0x60' }, raised: false },
   { alert: 'SkylabTenantsQueued', at: 30, series: { ...always, [queued('b')]: '0x5 500x60' }, raised: true },

@@ -29,6 +29,7 @@ export function servedMetrics(sources: Partial<GaugeSources> = {}): Registry {
   createTenantGauges(registry, {
     tenants: () => ({ conditions: { Exists: 0 }, grants: 0, overdue: 0 }),
     policyActive: () => true,
+    vetDifferences: () => 0,
   })
   createNotebookGauges(registry, { policyActive: () => true })
   createAppGauges(registry, {

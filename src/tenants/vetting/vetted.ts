@@ -1,0 +1,12 @@
+/** The states that were vetted for the versions of Kubernetes that this program was tried on. */
+import v1_36 from './1.36.json' with { type: 'json' }
+import { type VettedState, vettedState } from './state.ts'
+
+const shipped: readonly unknown[] = [v1_36]
+
+/** @param own states of the operator, which replace those of their versions */
+export const vettedFor =
+  (own: readonly VettedState[]) =>
+  async (kubernetes: string): Promise<VettedState | undefined> =>
+    own.find(each => each.kubernetes === kubernetes) ??
+    shipped.map(each => vettedState.parse(each)).find(each => each.kubernetes === kubernetes)
