@@ -9,8 +9,8 @@ import { stringify } from 'yaml'
 import { startOwnBox } from '../test/kit/cluster/own-box.ts'
 import { eventually } from '../test/kit/cluster/world.ts'
 import { TenantsAdmin } from '../test/kit/tenants/admin.ts'
-import { appsManifests } from './kube/apps.ts'
-import { tenantsManifests } from './kube/tenants.ts'
+import { appsObjects } from './kube/apps.ts'
+import { tenantsObjects } from './kube/tenants.ts'
 import { runCommand, UsageError } from './process/program.ts'
 import { kubernetesVersion } from './setup/versions.ts'
 
@@ -37,7 +37,11 @@ await runCommand({
   parse,
   run: args =>
     startOwnBox(async ({ run, cluster }) => {
-      await cluster.apply(`${await tenantsManifests()}\n---\n${await appsManifests()}`)
+      // An older version does not know all kinds of policies, and no role is one.
+      const objects = [...(await tenantsObjects()), ...(await appsObjects())].filter(
+        ({ kind }) => !kind.includes('AdmissionPolicy'),
+      )
+      await cluster.apply(objects.map(object => JSON.stringify(object)).join('\n---\n'))
       const admin = new TenantsAdmin(cluster.kubeconfig)
       // The cluster's own controller gathers the rights of a role.
       await eventually('roles are aggregated', async () => {

@@ -42,6 +42,8 @@ export const otherPages: Readonly<Record<string, string>> = {
   'docs/prepulling.md': 'shows what fails; tests on a real node have such images',
   'docs/spawner.md': 'needs a JupyterHub: test/integration/zero-to-jupyterhub.test.ts has one',
   'docs/tenants-vetting.md': 'shows a cluster with other operators; test/integration/tenants/vetting.test.ts has one',
+  'docs/tenants-webhook.md':
+    'needs Kubernetes before 1.36; test/integration/tenants/webhook.test.ts has an API server that asks',
   'docs/tenants.md': 'needs Kubernetes 1.36 and people: test/integration/tenants/ has them',
   'docs/tls.md': 'needs cert-manager; the demo in the cluster has TLS',
 }

@@ -73,7 +73,26 @@ const rest = z.strictObject({
     .describe('the same for groups, such as `oidc:{group}`; without it a caller has no groups here'),
 })
 
+const webhooks = z.strictObject({
+  port: z
+    .number()
+    .int()
+    .min(0)
+    .max(65535)
+    .default(8443)
+    .describe('port of the webhooks, which serves nothing else; 0 for any free one'),
+  certFile: z
+    .string()
+    .describe('PEM: the certificate for `skylab-tenants-webhook.<namespace>.svc`, then intermediate certificates'),
+  keyFile: z.string().describe('PEM: its private key. Both files are read again when they change'),
+})
+
 const fields = z.strictObject({
+  webhooks: webhooks
+    .optional()
+    .describe(
+      'serve the webhooks of LNamespaces, for clusters without MutatingAdmissionPolicy (Kubernetes 1.30 to 1.35): the component tenants-webhook',
+    ),
   rest: rest
     .optional()
     .describe('serve REST at /tenants/v1, on `api.port`, for callers whom `identity` knows; `{}` is enough to read'),

@@ -13,7 +13,14 @@ import { parseTokens, type TokenRecord } from '../identity/tokens.ts'
 import type { VettedState } from '../tenants/vetting/state.ts'
 import { type Pair, readPair, type TlsFiles, UnusableFile } from '../tls/files.ts'
 import { servesAppsRest } from './app-checks.ts'
-import { configWarnings, crossProblems, servesLabs, servesNotebooksRest, servesTenantsRest } from './checks.ts'
+import {
+  configWarnings,
+  crossProblems,
+  servesLabs,
+  servesNotebooksRest,
+  servesTenants,
+  servesTenantsRest,
+} from './checks.ts'
 import { withCulling } from './culling.ts'
 import { servesGateway } from './gateway-checks.ts'
 import { type LoginFiles, readLoginFiles, withoutLogin } from './gateway-files.ts'
@@ -37,6 +44,8 @@ export interface Settings {
   readonly vetted: readonly VettedState[]
   /** The files of `api.tls`: their full paths and current contents. */
   readonly apiTls?: ApiTls
+  /** The same of `tenants.webhooks`. */
+  readonly webhookTls?: ApiTls
   /** The contents of `tracing.headersFile`. */
   readonly tracingHeaders: Readonly<Record<string, string>>
   /** The entries of the file of the `static` identity provider. */
@@ -98,6 +107,9 @@ export async function loadSettings(
     : withoutLogin
   const redisLogin = await readRedisLogin(config, reader, problems)
   const vetted = await readVetted(config, reader, problems)
+  const { webhooks } = config.tenants
+  const webhookTls =
+    servesTenants(config) && webhooks ? await readTls('tenants.webhooks', webhooks, reader, problems) : undefined
   const kubeconfig = await reader.present('kubernetes.kubeconfig', config.kubernetes.kubeconfig)
   const tracingHeaders = await readTracingHeaders(config, reader, problems)
   const auditFile = await reader.writable('audit.file', config.audit.file)
@@ -112,6 +124,7 @@ export async function loadSettings(
     ...ofLabs,
     ...ofApi,
     ...{ gatewayKeys, gatewayLogin, redisLogin, vetted },
+    ...(webhookTls && { webhookTls }),
     tracingHeaders,
     namespace: config.kubernetes.namespace ?? (await podNamespace(podNamespaceFile)),
     warnings: [...warnings, ...configWarnings(config)],
@@ -279,7 +292,7 @@ const withoutApi: ApiFiles = { tokens: [], ingressSecrets: { user: [], admin: []
 
 /** What a process reads that answers requests of users. */
 async function readApiFiles(config: Config, reader: FileReader, problems: string[]): Promise<ApiFiles> {
-  const apiTls = await readApiTls(config, reader, problems)
+  const apiTls = config.api.tls && (await readTls('api.tls', config.api.tls, reader, problems))
   const tokens = await readTokens(config, reader, problems)
   const ingressSecrets = await readIngressSecrets(config, reader, problems)
   return { ...{ tokens, ingressSecrets }, ...(apiTls !== undefined && { apiTls }) }
@@ -324,9 +337,12 @@ async function readRedisLogin({ redis }: Config, reader: FileReader, problems: s
   }
 }
 
-async function readApiTls({ api }: Config, reader: FileReader, problems: string[]): Promise<ApiTls | undefined> {
-  if (api.tls === undefined) return undefined
-  const { certFile, keyFile, clientCaFile } = api.tls
+async function readTls(
+  block: string,
+  { certFile, keyFile, clientCaFile }: Pick<NonNullable<Config['api']['tls']>, keyof TlsFiles>,
+  reader: FileReader,
+  problems: string[],
+): Promise<ApiTls | undefined> {
   const full = (path: string) => reader.path(path)
   const files = {
     certFile: full(certFile),
@@ -337,7 +353,7 @@ async function readApiTls({ api }: Config, reader: FileReader, problems: string[
     return { files, first: await readPair(files) }
   } catch (error) {
     if (!(error instanceof UnusableFile)) throw error
-    problems.push(`api.tls.${error.key}: ${error.message}`)
+    problems.push(`${block}.${error.key}: ${error.message}`)
     return undefined
   }
 }

@@ -15,6 +15,7 @@ const labels = new Set([
   'server',
   ...[
     'subject_kind',
+    'webhook',
     'kind',
     'result',
     'step',

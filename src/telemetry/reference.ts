@@ -8,6 +8,7 @@ import { createIdleMetrics } from './idle-metrics.ts'
 import { createMetrics } from './metrics.ts'
 import { createNotebookGauges } from './notebook-gauges.ts'
 import { createTenantGauges } from './tenant-gauges.ts'
+import { createWebhookMetrics } from './webhook-metrics.ts'
 
 const head = `# Metrics
 
@@ -34,6 +35,7 @@ export function metricsReference(): string {
     policyActive: () => undefined,
     vetDifferences: () => undefined,
   })
+  createWebhookMetrics(registry)
   createNotebookGauges(registry, { policyActive: () => undefined })
   createAppGauges(registry, { apps: () => ({ phases: {}, conditions: {} }), policyActive: () => undefined })
   createIdleMetrics(registry, { kinds: [], census: async () => undefined })

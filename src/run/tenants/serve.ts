@@ -7,6 +7,7 @@ import { startParts } from '../part.ts'
 import { kubernetesName } from '../readiness.ts'
 import { makeTenantReplica, type TenantReplica } from './replica.ts'
 import type { Rest } from './rest.ts'
+import type { Webhooks } from './webhooks.ts'
 
 /** Serves until SIGTERM or SIGINT, then ends its turns and the process: another replica does the rest of an unfinished one. */
 export async function serveTenants(settings: Settings): Promise<void> {
@@ -14,6 +15,7 @@ export async function serveTenants(settings: Settings): Promise<void> {
   const replica = makeTenantReplica(settings, otel?.createTracing)
   const waiting = new Set([kubernetesName])
   const rest = await restOf(replica, waiting)
+  const webhooks = await webhooksOf(replica)
   await live({
     ...{
       basics: replica.basics,
@@ -22,9 +24,11 @@ export async function serveTenants(settings: Settings): Promise<void> {
       readiness: readinessOfDeclared(waiting, replica, rest),
     },
     listen: rest?.listen,
-    start: signal => start(replica, rest, waiting, signal),
+    start: signal => start(replica, { rest, webhooks }, waiting, signal),
     onDrained: () => rest?.part.stop?.(),
-    onClosing: () => rest?.part.close?.(),
+    onClosing: async () => {
+      await Promise.all([rest?.part.close?.(), webhooks?.close?.()])
+    },
   })
 }
 
@@ -36,14 +40,25 @@ async function restOf(replica: TenantReplica, waiting: ReadonlySet<string>): Pro
   return joinRest(replica, rest, () => !waiting.has(kubernetesName))
 }
 
+/** The webhooks, if the configuration wants them: nothing of them is loaded else. */
+async function webhooksOf({ basics, kube, world }: TenantReplica): Promise<Webhooks | undefined> {
+  const { webhooks } = basics.config.tenants
+  const { webhookTls: tls } = basics.settings
+  if (webhooks === undefined || tls === undefined) return undefined
+  const { joinWebhooks } = await import('./webhooks.ts')
+  return joinWebhooks(basics, kube, world.settings, { port: webhooks.port, tls })
+}
+
 async function start(
   replica: TenantReplica,
-  rest: Rest | undefined,
+  { rest, webhooks }: { readonly rest: Rest | undefined; readonly webhooks: Webhooks | undefined },
   waiting: Set<string>,
   signal: AbortSignal,
 ): Promise<void> {
   const { basics, watches, policies, stages } = replica
   startParts(stages, 'first')
+  // They need no watch: a creation is judged by the configuration.
+  await webhooks?.listen()
   await watches.group.whenReady(signal)
   waiting.delete(kubernetesName)
   rest?.part.start?.()

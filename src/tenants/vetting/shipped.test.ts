@@ -5,8 +5,8 @@ import { tenantsObjects } from '../../../dev/kube/tenants.ts'
 import { rightsOf, vettedRoles } from './state.ts'
 import { vettedFor } from './vetted.ts'
 
-test('the rights that the components aggregate are vetted', async () => {
-  const vetted = (await vettedFor([])('1.36'))!
+test.each(['1.35', '1.36'])('the rights that the components aggregate are vetted for %s', async version => {
+  const vetted = (await vettedFor([])(version))!
   const objects = [...(await tenantsObjects()), ...(await appsObjects())]
   let found = 0
   for (const { metadata, ...object } of objects) {

@@ -201,3 +201,17 @@ test('the commands and the overlay of docs/deploy.md fit together', async () => 
   await tryOut(textOf(objects))
   expect(findObject(objects, 'ClusterRole', 'skylab-tenants-settings')).toEqual(own[0])
 })
+
+test('the component tenants-webhook is accepted, and takes the policy out that older clusters do not know', async () => {
+  const objects = await overlayWith(['tenants', 'tenants-webhook'], byRights)
+  const known = objects.filter(({ apiVersion }) => !apiVersion.startsWith('cert-manager.io/'))
+  expect(objects.length - known.length).toBe(2)
+  await tryOut(textOf(known))
+  expect(objects.filter(({ kind }) => kind.startsWith('MutatingAdmissionPolicy'))).toEqual([])
+  expect(mountsOf(objects, 'skylab-tenants')).toContain('/etc/skylab/webhook')
+  for (const kind of ['MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration']) {
+    const { webhooks } = findObject(objects, kind, 'skylab-tenants-lnamespaces') as unknown as { webhooks: object[] }
+    const rules = [expect.objectContaining({ operations: ['CREATE'], resources: ['lnamespaces'] })]
+    expect(webhooks).toEqual([expect.objectContaining({ failurePolicy: 'Fail', sideEffects: 'None', rules })])
+  }
+})

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { tenantsObjects } from '../../../dev/kube/tenants.ts'
 import type { KubeObject } from '../../../src/base/domain.ts'
 import { eventually } from '../../kit/cluster/world.ts'
+import { completed, golden } from '../../kit/tenants/admission-golden.ts'
 import { impersonate, lnamespace, user } from '../../kit/tenants/objects.ts'
 import { change, make, remove } from '../../kit/tenants/site.ts'
 import * as accounts from './account.cases.ts'
@@ -95,6 +96,17 @@ test.each([
   expect(body.metadata.annotations).toEqual({ 'lns.skylab/requester': people[by].name })
   expect(body.spec?.sudoers).toEqual(expected)
 })
+
+test.each(golden.map(row => [row.title, row] as const))(
+  'the policy makes the patches of the webhook: %s',
+  async (_, row) => {
+    const { status, body } = await world.site.send(people[row.by], make(row.object))
+    const whole = completed(row)
+    expect([status, body.metadata.annotations]).toEqual([201, whole.metadata.annotations])
+    const { sudoers } = (whole.spec ?? {}) as { sudoers?: object[] }
+    expect(body.spec?.sudoers).toEqual(sudoers?.map(each => expect.objectContaining(each)))
+  },
+)
 
 test('a creation is refused while nothing adds the requester', async () => {
   const { site } = world

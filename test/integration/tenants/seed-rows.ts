@@ -84,14 +84,24 @@ export const seedRows: readonly SeedRow[] = [
     tests: [['src/tenants/strangers.test.ts', 'bindings that people of the tenant made are left alone']],
   },
   later('T-12', 'Billing'),
-  later('T-13', 'Webhooks'),
+  {
+    id: 'T-13',
+    what: 'Webhooks that answer with JSON patches, which tests look at',
+    tests: [
+      ['src/tenants/admission.test.ts', 'completes a creation of %s'],
+      [at('webhook'), 'the webhook completes a creation of %s'],
+      [policies, 'the policy makes the patches of the webhook: %s'],
+      [at('webhook'), '%s, creations fail in words, and revocations and all else go on'],
+    ],
+    departs: 'for clusters without MutatingAdmissionPolicy alone; the paths name no version',
+  },
   {
     id: 'T-14',
     what: 'What users get is vetted for each version of Kubernetes, and compared',
     tests: [
       [at('vetting'), 'skylab vet finds nothing on the version that is shipped as vetted'],
       [at('vetting'), 'a role that somebody adds to admin is found, and nothing is granted until it is vetted or gone'],
-      ['src/tenants/vetting/shipped.test.ts', 'the rights that the components aggregate are vetted'],
+      ['src/tenants/vetting/shipped.test.ts', 'the rights that the components aggregate are vetted for %s'],
     ],
     departs: 'roles of this program may be absent',
   },

@@ -6,6 +6,7 @@ import { createIdleMetrics } from '../../../src/telemetry/idle-metrics.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import { createNotebookGauges } from '../../../src/telemetry/notebook-gauges.ts'
 import { createTenantGauges } from '../../../src/telemetry/tenant-gauges.ts'
+import { createWebhookMetrics } from '../../../src/telemetry/webhook-metrics.ts'
 
 export const emptyCensus: KindCensus = {
   subjects: { pending: 0, running: 0, terminating: 0, failed: 0 },
@@ -31,6 +32,7 @@ export function servedMetrics(sources: Partial<GaugeSources> = {}): Registry {
     policyActive: () => true,
     vetDifferences: () => 0,
   })
+  createWebhookMetrics(registry)
   createNotebookGauges(registry, { policyActive: () => true })
   createAppGauges(registry, {
     apps: () => ({ phases: { Ready: 0 }, conditions: { Reconciled: 0 } }),

@@ -1,0 +1,81 @@
+/** The webhooks of LNamespaces, which the API server asks. Nothing else is served on their port. */
+import { Hono } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
+import { BadReview, type Creation, creationIn, type JsonPatch, patchesFor, refusalOf } from '../../tenants/admission.ts'
+import type { TenantSettings } from '../../tenants/spec.ts'
+import { TotalLimit } from '../bounds/held.ts'
+
+/** Of the answers of one process. */
+export interface WebhooksParts {
+  readonly settings: TenantSettings
+  /**
+   * Whether somebody has the verb `override` on an LNamespace.
+   * @param userInfo as the API server sent it
+   * @throws {Error} when the API server does not answer
+   */
+  readonly mayOverride: (name: string, userInfo: unknown) => Promise<boolean>
+  readonly onAnswer: (webhook: 'mutate' | 'validate', result: 'allowed' | 'refused' | 'failed' | 'malformed') => void
+}
+
+/** An object of etcd has 1.5 MiB at most. */
+const maxBytes = 3 * 1024 * 1024
+/** Of all at once. */
+const maxBytesInFlight = 16 * maxBytes
+
+interface Answer {
+  readonly allowed: boolean
+  readonly patches?: readonly JsonPatch[]
+  readonly status?: { readonly code: number; readonly reason: string; readonly message: string }
+}
+
+type Judge = (creation: Creation, userInfo: unknown) => Promise<Answer>
+
+export function createWebhooks({ settings, mayOverride, onAnswer }: WebhooksParts): Hono {
+  const inFlight = new TotalLimit(maxBytesInFlight, 'reviews')
+  const app = new Hono()
+  app.use(bodyLimit({ maxSize: maxBytes, onError: c => c.text('the review is too large', 413) }))
+  const serve = (webhook: 'mutate' | 'validate', judge: Judge) =>
+    app.post(`/webhooks/lnamespace/${webhook}`, async c => {
+      const leave = inFlight.enter(maxBytes)
+      try {
+        const review: unknown = await c.req.json().catch(() => undefined)
+        const { uid, creation } = creationIn(review)
+        const answer = creation ? await judge(creation, userInfoIn(review)) : { allowed: true }
+        onAnswer(webhook, resultOf(answer))
+        return c.json({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: responseOf(uid, answer) })
+      } catch (error) {
+        if (!(error instanceof BadReview)) throw error
+        onAnswer(webhook, 'malformed')
+        return c.text(error.message, 400)
+      } finally {
+        leave()
+      }
+    })
+  serve('mutate', async creation => ({ allowed: true, patches: patchesFor(creation) }))
+  serve('validate', async (creation, userInfo) => {
+    const name = String((creation.object.metadata as { name: unknown }).name)
+    try {
+      const refusal = await refusalOf(creation, settings, () => mayOverride(name, userInfo))
+      if (refusal === undefined) return { allowed: true }
+      return { allowed: false, status: { code: 403, reason: 'Forbidden', message: refusal } }
+    } catch {
+      const message = 'who asks cannot be judged now, since the API server does not answer: try again'
+      return { allowed: false, status: { code: 503, reason: 'ServiceUnavailable', message } }
+    }
+  })
+  app.notFound(c => c.text('this port serves /webhooks/lnamespace/mutate and /validate alone', 404))
+  app.onError((_, c) => c.text('this replica cannot answer now', 503))
+  return app
+}
+
+const userInfoIn = (review: unknown): unknown => (review as { request: { userInfo: unknown } }).request.userInfo
+
+const resultOf = ({ allowed, status }: Answer) => (allowed ? 'allowed' : status?.code === 503 ? 'failed' : 'refused')
+
+function responseOf(uid: string, { allowed, patches = [], status }: Answer): object {
+  const patch = patches.length > 0 && {
+    patchType: 'JSONPatch',
+    patch: Buffer.from(JSON.stringify(patches)).toString('base64'),
+  }
+  return { uid, allowed, ...patch, ...(status && { status }) }
+}
