@@ -14,11 +14,11 @@ import * as wave from './wave.ts'
 
 const survivorCount = 10
 /** Points that hold creations, none of which has a lab yet, and deletions when the data are lost. */
-const makesPod = 'lab.create.make.pod.before-act'
 const creations = ['make.namespace.before-act', 'make.namespace.after-act', 'make.content.after-commit']
-  .concat('make.service.after-act')
+  .concat('make.service.after-act', 'make.pod.before-act')
   .map(place => `lab.create.${place}`)
-  .concat(makesPod)
+/** From here an owner makes the pod before it needs Redis again: its last write to Redis was the end of the content. */
+const makesPod = ['make.content.after-commit', 'make.pod.before-act'].map(place => `lab.create.${place}`)
 const deletions = ['pod.before-act', 'pod.after-act', 'pod-gone.after-commit', 'namespace.before-act']
   .concat('namespace.after-act')
   .map(place => `lab.delete.${place}`)
@@ -78,7 +78,7 @@ async function settle(trial: Trial, fleet: Fleet, held: readonly Held[], lostAtM
     const point = arm.marks()[0]!.point
     const { last, atMs } = await end
     // An owner that continues without Redis may have started the lab before the first compare: then the lab stays.
-    const isKept = last?.event === 'complete' && point === makesPod && (await runs(fleet, user))
+    const isKept = last?.event === 'complete' && makesPod.includes(point) && (await runs(fleet, user))
     if (last?.event !== 'failed' && !isKept) {
       trial.violation(`${point}: its stream ended with ${JSON.stringify(last)}`)
     }
