@@ -13,6 +13,11 @@ import { isWhole, objectsMade, type Point, type Story } from './points.ts'
 
 export const ttlMs = 3000
 export const scanIntervalMs = 300
+/**
+ * Until an operation is held. One that fails waits for its grace first, and then for the cluster, which removed the namespaces of
+ * a wave within 23 s at a load of 17. Less than the deadline of a request, since those that are held early wait for it.
+ */
+const heldWithinMs = 50_000
 /** Limit of an operation that is held until its whole wave is held, and then taken over. */
 const followLimitMs = 150_000
 /** Promised time of a take-over after a crash. */
@@ -123,7 +128,7 @@ function joined(arm: Arm, beside: readonly Arm[]): Arm {
   return {
     ...arm,
     landed: async (...args) => {
-      const [mark] = await Promise.all([arm.landed(...args), ...beside.map(other => other.landed())])
+      const [mark] = await Promise.all([arm.landed(...args), ...beside.map(other => other.landed(...args))])
       return mark
     },
     release: () => {
@@ -160,7 +165,7 @@ export async function hold(
     const ended = user.at(url).follow({ limitMs: followLimitMs })
     // A later await still gets the rejection.
     ended.catch(() => {})
-    await arm.landed()
+    await arm.landed(1, heldWithinMs)
     return { point, user, arm, answer, ended }
   }
   const held = await Promise.all(points.map((point, i) => (isClaim(point) ? null : holdOne(point, i))))
