@@ -150,7 +150,7 @@ export const idle = z.strictObject({
     })
     .prefault({})
     .describe(
-      'when a check writes its annotations: `always`; `onchange`: when activity moved by five minutes, at a warning or a stop, and hourly; `off`',
+      'when a check writes its annotations: `always`; `onchange`: from five minutes after the start on, when activity moved by five minutes, and hourly; at a warning or a stop; `off`',
     ),
   credentialVariables: z
     .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/))

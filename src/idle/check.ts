@@ -155,7 +155,7 @@ export class Check {
       ...(notice && op !== undefined && { lab: { op, words: [noticeWords(kind, notice)] } }),
     })
     if (!written) return false
-    const checked = { policy, activity, nowMs, noticed: notice !== undefined }
+    const checked = { policy, startedMs: facts.startedMs, activity, nowMs, noticed: notice !== undefined }
     const patch = stampsAfter({ ...checked, now: facts.stamps })
     if (patch) this.#options.stamper.write(facts, patch, now => isStillDue({ ...checked, now }))
     return true

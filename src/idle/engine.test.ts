@@ -85,6 +85,7 @@ describe('IdleEngine', () => {
 
   it('writes nothing when its check was taken over meanwhile', async () => {
     const world = new IdleWorld()
+    world.stampPolicy = 'always'
     world.add('slow', idle)
     let isHeld = true
     world.failpoints.set('idle.looked', () => (isHeld ? world.clock.sleep(30_000) : undefined))
@@ -194,19 +195,21 @@ describe('IdleEngine and what may be asked', () => {
 })
 
 describe('IdleEngine and annotations', () => {
-  it('writes both at first sight and at a warning', async () => {
+  const both = (lastActivity: string, checked: string) => ({
+    'notebooks.kubeflow.org/last-activity': `2026-11-24T10:${lastActivity}Z`,
+    'notebooks.kubeflow.org/last_activity_check_timestamp': `2026-11-24T10:${checked}Z`,
+  })
+
+  it('writes both at a warning, and five minutes after the start', async () => {
     const world = new IdleWorld()
     world.add('idle', idle)
+    world.add('busy', () => busy)
     start(world)
-    await world.pass(1000)
-    expect(world.stamped).toEqual([
-      {
-        id: 'idle',
-        patch: {
-          'notebooks.kubeflow.org/last-activity': '2026-11-24T10:00:00Z',
-          'notebooks.kubeflow.org/last_activity_check_timestamp': '2026-11-24T10:00:00Z',
-        },
-      },
-    ])
+    await world.pass(59_000)
+    expect(world.stamped).toEqual([{ id: 'idle', patch: both('00:00', '00:50') }])
+    await world.pass(240_000, 500)
+    expect(world.stamped).toHaveLength(1)
+    await world.pass(30_000, 500)
+    expect(world.stamped[1]).toMatchObject({ id: 'busy' })
   })
 })

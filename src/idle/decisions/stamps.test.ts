@@ -15,6 +15,7 @@ const stood = { lastActivity: at(0), checked: at(29) }
 
 const checkedOf = (more: Partial<Checked>): Checked => ({
   ...{ policy: 'onchange', now: stood, activity: { ...activity, checkedMs: nowMs }, nowMs, noticed: false },
+  startedMs: startMs,
   ...more,
 })
 const stampsOf = (more: Partial<Checked>) => stampsAfter(checkedOf(more))
@@ -23,7 +24,12 @@ const both = { [last]: at(0), [checked]: at(30) }
 describe('stampsAfter', () => {
   it.each<[string, Partial<Checked>]>([
     ['the policy is always', { policy: 'always' }],
-    ['there are none', { now: {} }],
+    ['there are none, and it started five minutes ago', { now: {}, startedMs: nowMs - minutes(5) }],
+    ['there are none, and nobody knows when it started', { now: {}, startedMs: undefined }],
+    ['there are none, and it started later than now', { now: {}, startedMs: nowMs + 1 }],
+    ['there is one, and it started now', { now: { lastActivity: at(0) }, startedMs: nowMs }],
+    ['there are none, it started now, and each look is to be written', { now: {}, startedMs: nowMs, policy: 'always' }],
+    ['there are none, it started now, and its owner is warned', { now: {}, startedMs: nowMs, noticed: true }],
     ['one cannot be read', { now: { ...stood, lastActivity: 'yesterday' } }],
     ['the last look that they show is an hour ago', { now: { ...stood, checked: at(-30) } }],
     ['they show a later activity than now', { now: { ...stood, lastActivity: at(90) } }],
@@ -36,6 +42,15 @@ describe('stampsAfter', () => {
     const moved = (ms: number) => stampsOf({ activity: { ...activity, lastMs: startMs + ms, checkedMs: nowMs } })
     expect(moved(minutes(5))).toEqual({ [last]: at(5), [checked]: at(30) })
     expect(moved(minutes(5) - 1)).toBeUndefined()
+  })
+
+  it.each([0, minutes(5) - 1])('writes nothing when there are none, and it started %i ms ago', ageMs => {
+    expect(stampsOf({ now: {}, startedMs: nowMs - ageMs })).toBeUndefined()
+  })
+
+  it('writes until when it is kept, of one that has just started', () => {
+    const kept = { ...activity, checkedMs: nowMs, keepMs: nowMs + minutes(60) }
+    expect(stampsOf({ activity: kept, now: {}, startedMs: nowMs })).toEqual({ ...both, [keepUntil]: at(90) })
   })
 
   it('writes nothing when they are off, whatever stands there', () => {

@@ -4,7 +4,10 @@ import { stamps as names, stampOf } from '../../kube/labels.ts'
 import type { Activity } from '../../store/idle.ts'
 import type { StampPatch, Stamps } from '../workloads/workload.ts'
 
-/** Activity moves the annotation by steps of this length, unless each check writes it. */
+/**
+ * Activity moves the annotation by steps of this length, unless each check writes it. One that started lately has none: a crowd
+ * that starts at once would pay for them, and they would say what its start says.
+ */
 const stepMs = 5 * 60_000
 /** The annotations of a workload at rest say at least that often that it is looked at. */
 const refreshMs = 3_600_000
@@ -31,6 +34,8 @@ export function unreadable({ lastActivity, checked, keepUntil }: Stamps): readon
 export interface Checked {
   readonly policy: StampPolicy
   readonly now: Stamps
+  /** When its pod started; undefined if that is not known. */
+  readonly startedMs: number | undefined
   /** After the check. */
   readonly activity: Activity
   readonly nowMs: number
@@ -39,10 +44,11 @@ export interface Checked {
 }
 
 /** The annotations that follow a check; undefined if none is to be written. Both times go together, in one patch. */
-export function stampsAfter({ policy, now, activity, nowMs, noticed }: Checked): StampPatch | undefined {
+export function stampsAfter(checked: Checked): StampPatch | undefined {
+  const { policy, now, activity, nowMs, noticed } = checked
   if (policy === 'off') return undefined
   const keep = keepPatch(now, activity, nowMs)
-  const isDue = policy === 'always' || noticed || isOld(now, activity, nowMs)
+  const isDue = policy === 'always' || noticed || isOld(checked)
   if (!isDue && !keep) return undefined
   return {
     [names.lastActivity]: stampOf(activity.lastMs),
@@ -62,12 +68,17 @@ export function isStillDue(checked: Checked): boolean {
   return isLater ? keepPatch(now, activity, nowMs) !== undefined : stampsAfter(checked) !== undefined
 }
 
-function isOld({ lastActivity, checked }: Stamps, { lastMs }: Activity, nowMs: number): boolean {
+function isOld({ now: { lastActivity, checked }, activity: { lastMs }, startedMs, nowMs }: Checked): boolean {
+  if (lastActivity === undefined && checked === undefined) return !isYoung(startedMs, nowMs)
   const [last, look] = [timeOf(lastActivity), timeOf(checked)]
   if (last === undefined || look === undefined) return true
   // One that is ahead is corrected too.
   return lastMs - last >= stepMs || last > nowMs || Math.abs(nowMs - look) >= refreshMs
 }
+
+/** A start that is ahead, by another clock, makes none wait. */
+const isYoung = (startedMs: number | undefined, nowMs: number): boolean =>
+  startedMs !== undefined && startedMs <= nowMs && nowMs - startedMs < stepMs
 
 function keepPatch({ keepUntil }: Stamps, { keepMs }: Activity, nowMs: number): StampPatch | undefined {
   const wanted = keepMs > nowMs ? stampOf(keepMs) : undefined

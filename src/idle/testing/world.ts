@@ -40,7 +40,7 @@ interface Row {
 
 export class IdleWorld implements WorkloadOwner {
   readonly kind = 'lab'
-  readonly stampPolicy = 'onchange'
+  stampPolicy: WorkloadOwner['stampPolicy'] = 'onchange'
   unreported: WorkloadOwner['unreported'] = ['traffic']
   readonly clock = new ManualClock({ nowMs: startMs })
   readonly pods = new Map<string, Pod>()

@@ -15,7 +15,7 @@ export const idleRows: readonly SeedRow[] = [
     id: 'C-02',
     what: 'Three annotations, by the names of Kubeflow',
     tests: [
-      [unit('engine'), 'writes both at first sight and at a warning'],
+      [unit('engine'), 'writes both at a warning, and five minutes after the start'],
       [notebooks, 'an idle notebook is stopped by its annotation, after its time-out, by one of them'],
     ],
     departs: 'a fourth one, `user.skylab/keep-until`, for what is kept on request',
