@@ -64,6 +64,22 @@ describe('Exchange.stream', () => {
     expect(read).toEqual(['a', 'b'])
   })
 
+  test('loses nothing that arrives while its reader takes what was there', async () => {
+    const { exchange, start, answer } = begun()
+    start()
+    answer(200, 'a', 'b')
+    const read: string[] = []
+    const over = exchange.stream(chunk => {
+      read.push(chunk.toString())
+      // As when the reader has resumed the connection.
+      if (read.length === 1) answer(200, 'c', 'd')
+    })
+    answer(200, 'e')
+    exchange.onResponseEnd()
+    await over
+    expect(read).toEqual(['a', 'b', 'c', 'd', 'e'])
+  })
+
   test('rejects with the error of its reader, also when the answer has ended before', async () => {
     const { exchange, start, answer } = begun()
     start()

@@ -48,7 +48,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
    */
   async stream(onData: (chunk: Buffer) => void): Promise<void> {
     try {
-      for (const chunk of this.#chunks.splice(0)) onData(chunk)
+      // Whoever takes a chunk may resume the connection within that: more is collected meanwhile.
+      for (let chunk = this.#chunks.shift(); chunk; chunk = this.#chunks.shift()) onData(chunk)
     } catch (error) {
       this.#fail(error as Error)
       throw error
