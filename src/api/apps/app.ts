@@ -2,6 +2,7 @@
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import { createBareApi } from '../bare.ts'
 import { admission } from '../bounds/admit.ts'
+import { LargeAnswers } from '../bounds/large-answers.ts'
 import { limitDocuments } from '../bounds/rates.ts'
 import { addDocumentRoute } from '../document/document.ts'
 import type { ApiEnv } from '../request/env.ts'
@@ -21,8 +22,9 @@ export function createAppsApi(given: AppsApiParts): OpenAPIHono<ApiEnv> {
   app.use(`${appsRoot}/*`, admit.bounded)
   addDocumentRoute(app, parts, limitDocuments({ ...parts, rates: config.api.rates }), documentWords)
   new AppRoutes(app, parts, admit).add()
-  addTemplateRoutes(app, parts, admit)
-  addGraphqlRoutes(app, parts, admit)
+  const large = new LargeAnswers()
+  addTemplateRoutes(app, parts, admit, large)
+  addGraphqlRoutes(app, parts, admit, large)
   addLogRoutes(app, parts, admit)
   return app
 }

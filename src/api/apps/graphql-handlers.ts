@@ -1,13 +1,12 @@
 /** The routes of GraphQL: PrimeHub's clients speak to the same service as REST. */
-import type { ServerResponse } from 'node:http'
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import { type ExecutionArgs, execute, GraphQLError } from 'graphql'
 import { createHandler } from 'graphql-http'
 import type { Context } from 'hono'
 import { ApiError } from '../../base/errors.ts'
 import { trustIn } from '../../base/source.ts'
-import { whenAnswered } from '../../http/answered.ts'
 import type { Admission } from '../bounds/admit.ts'
+import type { LargeAnswers } from '../bounds/large-answers.ts'
 import { bearerAlone } from '../request/bearer-alone.ts'
 import type { ApiEnv } from '../request/env.ts'
 import { errorBodyOf, methodNotAllowed, toApiError } from '../request/errors.ts'
@@ -17,12 +16,16 @@ import { parseBounded } from './graphql-bounds.ts'
 import { type GraphqlCall, graphqlRoot } from './graphql-root.ts'
 import { type GraphqlBody, graphqlRoute } from './graphql-routes.ts'
 import { graphqlSchema } from './graphql-schema.ts'
-import { AnswerSize, LargeAnswers, mostAnswerBytes } from './graphql-size.ts'
+import { AnswerSize, mostAnswerBytes } from './graphql-size.ts'
 import { type AppAudience, type AppsApiParts, audiences, graphqlPaths } from './parts.ts'
 
-export function addGraphqlRoutes(app: OpenAPIHono<ApiEnv>, parts: AppsApiParts, admit: Admission): void {
+export function addGraphqlRoutes(
+  app: OpenAPIHono<ApiEnv>,
+  parts: AppsApiParts,
+  admit: Admission,
+  large: LargeAnswers,
+): void {
   const root = graphqlRoot(parts)
-  const large = new LargeAnswers()
   app.use(graphqlPaths.user, admit.bounded)
   for (const audience of audiences) {
     const admitted = audience === 'user' ? admit.asUser : admit.asAdmin
@@ -31,14 +34,7 @@ export function addGraphqlRoutes(app: OpenAPIHono<ApiEnv>, parts: AppsApiParts, 
     app.openapi({ ...route, middleware: [bearerAlone, admitted, read] as const }, async c => {
       const call = callOf(c, audience, parts, admit)
       const { text, isMutation } = await answered(c, c.req.valid('json'), root, call)
-      const outgoing = c.env?.outgoing
-      // Its reader may be gone by now.
-      const onSent = (listener: () => void) => outgoing && whenAnswered(outgoing as ServerResponse, listener)
-      const held = [c.get('caller').username, text, outgoing && 'req' in outgoing ? onSent : undefined] as const
-      if (isMutation) large.holdAnyway(...held)
-      else large.hold(...held)
-      // As it is: to read it again would double what a large answer takes.
-      return c.body(text, 200, { 'Content-Type': 'application/json' }) as never
+      return (isMutation ? large.answerAnyway(c, text) : large.answer(c, text)) as never
     })
     app.all(route.path, methodNotAllowed(['POST']))
   }

@@ -1,6 +1,6 @@
 import { buildSchema, executeSync, parse } from 'graphql'
 import { expect, it } from 'vitest'
-import { AnswerSize, LargeAnswers } from './graphql-size.ts'
+import { AnswerSize } from './graphql-size.ts'
 
 const schema = buildSchema('scalar JSON type A { id: ID! text: String json: JSON list: [A]! } type Query { a: A b: A }')
 
@@ -23,17 +23,4 @@ it('AnswerSize takes nothing more once an answer is too large', () => {
   const document = parse('{ a { list { id } } b { id } }')
   const { data } = executeSync({ schema, document, rootValue, fieldResolver: size.resolve })
   expect([data!.a, asked]).toEqual([{ list: [] }, 0])
-})
-
-it('LargeAnswers holds few at once of a user, until they are sent', () => {
-  const large = new LargeAnswers()
-  const sent: (() => void)[] = []
-  const hold = (user: string, size = 65_536) => large.hold(user, 'x'.repeat(size), each => void sent.push(each))
-  for (let i = 0; i < 4; i += 1) hold('ann')
-  expect(() => hold('ann')).toThrow(expect.objectContaining({ status: 429 }))
-  hold('ann', 65_535)
-  sent[0]!()
-  hold('ann')
-  for (const user of ['bob', 'eve', 'dan']) for (let i = 0; i < 4; i += 1) hold(user)
-  expect(() => hold('kim')).toThrow(expect.objectContaining({ status: 503 }))
 })

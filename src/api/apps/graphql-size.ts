@@ -3,8 +3,6 @@
  * taken any more. What is there by then is thrown away.
  */
 import { defaultFieldResolver, type GraphQLFieldResolver } from 'graphql'
-import { ApiError } from '../../base/errors.ts'
-import { enterBoth, PerUserLimit, TotalLimit } from '../bounds/held.ts'
 
 /** A hundred templates whose icons are pictures of 30 KiB fit. */
 export const mostAnswerBytes = 4 * 1_048_576
@@ -47,31 +45,4 @@ function bytesOf(value: unknown, type: string): number {
 function emptied(value: unknown): unknown {
   if (Array.isArray(value)) return []
   return typeof value === 'string' ? '' : value
-}
-
-/** Answers from here on are large. */
-const largeBytes = 65_536
-
-/** Bounds the large answers that wait for their readers: slow readers would fill the memory. */
-export class LargeAnswers {
-  readonly #perUser = new PerUserLimit(4, 'large answers')
-  readonly #total = new TotalLimit(16, 'large answers')
-
-  /**
-   * @param onSent calls its listener when the answer was sent, or its reader is gone
-   * @throws {ApiError} 429, 503
-   */
-  hold(username: string, text: string, onSent: ((listener: () => void) => unknown) | undefined): void {
-    if (text.length < largeBytes || !onSent) return
-    const leave = enterBoth(this.#perUser, this.#total, username)
-    onSent(leave)
-  }
-  /** The same for what has taken effect: a refusal would say that it has not. */
-  holdAnyway(...given: Parameters<LargeAnswers['hold']>): void {
-    try {
-      this.hold(...given)
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error
-    }
-  }
 }

@@ -1,8 +1,12 @@
+import { EventEmitter } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { appsApi } from '../../../test/kit/api/apps-api.ts'
+import { appsApi, appsParts } from '../../../test/kit/api/apps-api.ts'
 import { detailOf, jsonBody } from '../../../test/kit/api/scripted-api.ts'
 import { changed, noTemplate } from '../../appcontrol/problems.ts'
 import type { Templates } from '../../appcontrol/templates.ts'
+import { headOf } from '../request/head.ts'
+import { createAppsApi } from './app.ts'
+import { prefixes } from './parts.ts'
 import { bodyExample, detailExample, listExample } from './template-words.ts'
 
 const version = { detail: detailExample as never, etag: '"uid.1"' }
@@ -27,6 +31,29 @@ describe('GET templates', () => {
     expect((await detailOf(await appsApi()('GET', '/templates/mlflow', 'ann'))).type).toBe('unknown_template')
     for (const id of ['A', 'a.b', 'a'.repeat(64), '-'])
       expect((await call('GET', `/templates/${id}`, 'ann')).status).toBe(422)
+  })
+})
+
+describe('GET templates with large pictures', () => {
+  const icon = `data:image/png;base64,${'A'.repeat(65_500)}`
+  const large = {
+    list: () => ({ templates: listExample.templates.map(each => ({ ...each, icon })) }) as never,
+    find: () => ({ ...version, detail: { ...detailExample, icon } as never }),
+  }
+
+  it.each(['/templates', '/templates/mlflow'])('bounds the answers of %s that wait for their readers', async path => {
+    const app = createAppsApi(appsParts({ templates: large }))
+    const readers: EventEmitter[] = []
+    const one = async (who = 'ann') => {
+      const outgoing = Object.assign(new EventEmitter(), { closed: false, req: { socket: {} } })
+      readers.push(outgoing)
+      const [target, init] = [`${prefixes.user}${path}`, { headers: { authorization: `Bearer ${who}-token` } }]
+      return (await app.request(target, init, { head: headOf(target), outgoing } as never)).status
+    }
+    for (let i = 0; i < 4; i += 1) expect(await one()).toBe(200)
+    expect(await one()).toBe(429)
+    readers[0]!.emit('close')
+    expect(await one()).toBe(200)
   })
 })
 

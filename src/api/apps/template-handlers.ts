@@ -1,6 +1,7 @@
 /** The routes of templates. */
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { Admission } from '../bounds/admit.ts'
+import type { LargeAnswers } from '../bounds/large-answers.ts'
 import { bearerAlone } from '../request/bearer-alone.ts'
 import type { ApiEnv } from '../request/env.ts'
 import { methodNotAllowed } from '../request/errors.ts'
@@ -8,7 +9,12 @@ import { withQuery } from '../request/query.ts'
 import { type AppsApiParts, audiences } from './parts.ts'
 import { templateChanges, templateRoutes } from './template-routes.ts'
 
-export function addTemplateRoutes(app: OpenAPIHono<ApiEnv>, parts: AppsApiParts, admit: Admission): void {
+export function addTemplateRoutes(
+  app: OpenAPIHono<ApiEnv>,
+  parts: AppsApiParts,
+  admit: Admission,
+  large: LargeAnswers,
+): void {
   const { templates, config } = parts
   for (const audience of audiences) {
     const admitted: [typeof bearerAlone, Admission['asUser']] = [
@@ -16,12 +22,14 @@ export function addTemplateRoutes(app: OpenAPIHono<ApiEnv>, parts: AppsApiParts,
       audience === 'user' ? admit.asUser : admit.asAdmin,
     ]
     const routes = templateRoutes(audience, config)
-    app.openapi({ ...routes.list, middleware: [...admitted, withQuery] as const }, c =>
-      c.json(templates.list(c.req.valid('query')) as never, 200),
+    // Each may have a picture.
+    app.openapi(
+      { ...routes.list, middleware: [...admitted, withQuery] as const },
+      c => large.answer(c, JSON.stringify(templates.list(c.req.valid('query')))) as never,
     )
     app.openapi({ ...routes.detail, middleware: admitted }, c => {
       const { detail, etag } = templates.find(c.req.valid('param').id)
-      return c.json(detail as never, 200, { ETag: etag })
+      return large.answer(c, JSON.stringify(detail), { ETag: etag }) as never
     })
     app.all(routes.list.path, methodNotAllowed(['GET', 'HEAD']))
   }
