@@ -48,6 +48,12 @@ describe('StaticLogin', () => {
     expect(made).toEqual([{ user: 'ada', groups: ['physics', 'staff'], begun: 7, lifeMs: 1_000 }])
   })
 
+  it('makes nobody somebody else in a browser where one is logged in', async () => {
+    expect(await login.login('right', '192.0.2.1', 'max')).toEqual({ is: 'other' })
+    expect(made).toEqual([])
+    expect((await login.login('right', '192.0.2.1', 'ada')).is).toBe('in')
+  })
+
   it('refuses a token without the scope for apps', async () => {
     answer = async () => ({ ...ada, scopes: ['admin:jupyterlab'] })
     expect(await login.login('right', '192.0.2.1')).toEqual({ is: 'refused' })

@@ -5,10 +5,10 @@ import type { LoginStore } from '../../store/apps/logins.ts'
 import { appScope } from './scope.ts'
 import type { Tries } from './tries.ts'
 
-/** `revoked`: while this login was on its way. */
+/** `revoked`: while this login was on its way; `other`: somebody else is logged in in this browser. */
 export type LoginAnswer =
   | { readonly is: 'in'; readonly id: string; readonly user: string }
-  | { readonly is: 'refused' | 'revoked' | 'unavailable' }
+  | { readonly is: 'refused' | 'revoked' | 'other' | 'unavailable' }
   | { readonly is: 'slow'; readonly afterMs: number }
 
 export interface StaticLoginOptions {
@@ -26,18 +26,21 @@ export class StaticLogin {
     this.#options = options
   }
 
-  /** @param address of the client, as trusted proxies report it */
-  async login(token: string, address: string): Promise<LoginAnswer> {
-    const answer = await this.#limited(token, address)
+  /**
+   * @param address of the client, as trusted proxies report it
+   * @param present who is logged in in this browser already
+   */
+  async login(token: string, address: string, present?: string): Promise<LoginAnswer> {
+    const answer = await this.#limited(token, address, present)
     this.#options.onLogin?.(answer.is)
     return answer
   }
 
-  async #limited(token: string, address: string): Promise<LoginAnswer> {
+  async #limited(token: string, address: string, present: string | undefined): Promise<LoginAnswer> {
     const { afterMs, succeeded } = this.#options.tries.begin(address)
     if (afterMs > 0) return { is: 'slow', afterMs }
     try {
-      const answer = await this.#login(token)
+      const answer = await this.#login(token, present)
       if (answer.is === 'in') succeeded()
       return answer
     } catch (error) {
@@ -47,7 +50,7 @@ export class StaticLogin {
     }
   }
 
-  async #login(token: string): Promise<LoginAnswer> {
+  async #login(token: string, present: string | undefined): Promise<LoginAnswer> {
     const { identity, logins, lifeMs } = this.#options
     // Not a header: an identity provider must not see what it would read otherwise.
     if (!/^[\x21-\x7e]{1,4096}$/.test(token)) return { is: 'refused' }
@@ -55,6 +58,8 @@ export class StaticLogin {
     const headers = new Headers({ Authorization: `Bearer ${token}` })
     const { username: user, groups, scopes } = await identity.identify(headers, appScope)
     if (!scopes.includes(appScope)) return { is: 'refused' }
+    // An app's script may have sent the form with the token of its author.
+    if (present !== undefined && present !== user) return { is: 'other' }
     const made = await logins.create({ user, groups: groups.map(({ name }) => name), begun, lifeMs })
     return made === 'revoked' ? { is: 'revoked' } : { is: 'in', id: made.id, user }
   }

@@ -48,8 +48,10 @@ export interface Known {
  * Who is logged in in the browser that sends this.
  * @throws {RetryLater} when Redis does not answer; {ApiError} 429 as `Access.find`
  */
-export const presentIn = async ({ incoming, from }: Visit, { access }: EnterParts): Promise<string | undefined> =>
-  (await access.find(cookiesOf(incoming.rawHeaders).login, from.address ?? ''))?.user
+export const presentIn = async (
+  { incoming, from }: Visit,
+  { access }: Pick<EnterParts, 'access'>,
+): Promise<string | undefined> => (await access.find(cookiesOf(incoming.rawHeaders).login, from.address ?? ''))?.user
 
 /**
  * @returns the id for the cookie

@@ -9,11 +9,13 @@ import { checkNext } from '../policy/target.ts'
 import { readForm } from '../server/form.ts'
 import type { LoginPages, Tell } from '../server/login-pages.ts'
 import { type Answer, redirect, type Visit } from '../server/visit.ts'
+import { type EnterParts, failed, presentIn } from './enter.ts'
 
 export interface StaticPagesParts {
   readonly site: Site
   readonly clock: Pick<Clock, 'after'>
   readonly login: Pick<StaticLogin, 'login'>
+  readonly access: EnterParts['access']
   readonly lifeMs: number
 }
 
@@ -44,11 +46,17 @@ export class StaticPages implements LoginPages {
     const { login, site, clock, lifeMs } = this.#parts
     const form = await readForm(visit.incoming, site, clock)
     const next = checkNext(form.get('next'))
-    const answer = await login.login(form.get('token') ?? '', visit.from.address ?? '')
+    const present = await presentIn(visit, this.#parts)
+    const answer = await login.login(form.get('token') ?? '', visit.from.address ?? '', present)
     if (answer.is === 'unavailable') throw new RetryLater('logins cannot be kept')
     if (answer.is === 'in') {
       tell.in(answer.user, 303)
       return redirect(next ?? '/console/login', { 'Set-Cookie': setLoginCookie(answer.id, lifeMs / 1000) })
+    }
+    if (answer.is === 'other') {
+      const page = failed('other')
+      tell.out('other', page.status)
+      return page
     }
     const page = loginPage({ next, problem: problems[answer.is] })
     const refused = answer.is === 'slow' ? tooFast(page, answer.afterMs) : page

@@ -49,7 +49,7 @@ export function createLoginSource(basics: Basics, parts: LoginSourceParts): Logi
   const { config, clock } = basics
   const site = siteOf(config.gateway.publicUrl!)
   return {
-    pages: access => new StaticPages({ site, clock, login: access.login, lifeMs: lifeMsOf(basics) }),
+    pages: ({ login, access }) => new StaticPages({ site, clock, login, access, lifeMs: lifeMsOf(basics) }),
     probe: async () => {},
     trouble: () => undefined,
   }

@@ -38,6 +38,16 @@ describe('login', () => {
     expect(app.text).not.toMatch(/skylab-login|ada-token/)
   })
 
+  test('makes nobody somebody else where one is logged in: an app could have sent the form', async () => {
+    const cookie = await site.login('ada')
+    const headers = ['Content-Type: application/x-www-form-urlencoded', `Origin: ${origin}`, `Cookie: ${cookie}`]
+    const as = (who: string) => site.ask('POST /console/login', headers, { body: `token=${who}-token` })
+    const other = await as('grace')
+    expect([statusOf(other), other.includes('Log out')]).toEqual([409, true])
+    expect(other).not.toMatch(/^set-cookie/im)
+    expect(statusOf(await as('ada'))).toBe(303)
+  })
+
   test('refuses a token that nobody has, with the form again', async () => {
     const type = 'Content-Type: application/x-www-form-urlencoded'
     const answer = await site.ask('POST /console/login', [type, `Origin: ${origin}`], { body: 'token=nobody' })
