@@ -1,6 +1,6 @@
 /**
- * `npm run demo -- --apps`: a group installs MLflow and Streamlit on a real node, and people reach them with a browser,
- * through two gateways.
+ * `npm run demo -- --apps`: a group installs MLflow, Streamlit and Shiny on a real node, and people reach them with a browser,
+ * through two gateways, by a login at an OpenID provider.
  */
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '../../src/base/clock.ts'
@@ -16,7 +16,7 @@ import type { AppsContext } from './context.ts'
 import { formatAppsGuide } from './guide.ts'
 import type { AppsReport } from './report.ts'
 import { startApps } from './site.ts'
-import { appTable, install, shownApps } from './steps.ts'
+import { shownApps } from './steps.ts'
 import { tell } from './story.ts'
 
 const objects = fileURLToPath(new URL('objects', import.meta.url))
@@ -48,12 +48,16 @@ export async function withApps<T>(
   try {
     const { replicas } = options
     const site = await startApps({ stateDir: run.stateDir, replicas, prepared, progress, signal })
-    const browser = await launchBrowser()
     try {
-      return await work({ ...site, options, browser, camera, signal }, prepared)
+      const browser = await launchBrowser()
+      try {
+        return await work({ ...site, options, browser, camera, signal }, prepared)
+      } finally {
+        await browser.close()
+      }
     } finally {
-      await browser.close()
       await Promise.all([...site.controllers, ...site.gateways].map(replica => replica.stop(0)))
+      await site.provider.stop()
     }
   } finally {
     await progress.part('take down', () => run.close())
@@ -68,27 +72,9 @@ interface Shown {
 }
 
 async function show(context: AppsContext, { options, progress, prepared, setup }: Shown): Promise<AppsReport> {
-  const { url, authority, cluster, people, gateways, signal } = context
-  say(
-    options,
-    "\nada applies three apps of the group phusers: MLflow as PrimeHub's example has it, MLflow with pages, and Streamlit.\n",
-  )
-  const ready = await install(context)
-  say(options, `All are Ready after ${ready} s:\n${indented(await appTable(context))}\n`)
-  const begunMs = systemClock.monotonicMs()
-  const verdicts = await tell(context)
-  const story = roundSeconds(systemClock.monotonicMs() - begunMs)
-  const report: AppsReport = {
-    ...{
-      url,
-      authority: authority.file,
-      kubeconfig: cluster.kubeconfig,
-      people,
-      apps: await shownApps(context),
-      verdicts,
-    },
-    seconds: { setup, ready, story },
-  }
+  const { gateways, signal } = context
+  const { verdicts, seconds } = await tell(context)
+  const report = await reportOf(context, verdicts, { setup, ...seconds })
   progress.summary()
   if (options.once) return report
   if (options.json) process.stdout.write(`${JSON.stringify(report)}\n`)
@@ -99,4 +85,15 @@ async function show(context: AppsContext, { options, progress, prepared, setup }
   return report
 }
 
-const indented = (text: string) => text.trimEnd().replaceAll(/^/gm, '  ')
+async function reportOf(
+  context: AppsContext,
+  verdicts: AppsReport['verdicts'],
+  seconds: AppsReport['seconds'],
+): Promise<AppsReport> {
+  const { url, rest, provider, authority, cluster, people } = context
+  return {
+    ...{ url, rest, provider: { url: provider.url, grants: provider.grants } },
+    ...{ authority: authority.file, kubeconfig: cluster.kubeconfig, people },
+    ...{ apps: await shownApps(context), verdicts, seconds },
+  }
+}

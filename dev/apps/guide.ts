@@ -10,26 +10,32 @@ export interface GuidePlaces {
   readonly objects: string
 }
 
-export type GuideSource = Pick<AppsReport, 'url' | 'authority' | 'kubeconfig' | 'people' | 'apps'>
+export type GuideSource = Pick<AppsReport, 'url' | 'rest' | 'authority' | 'kubeconfig' | 'people' | 'apps'>
 
 /** Addresses, and commands to try. */
 export function formatAppsGuide(source: GuideSource, { kubectl, gateways, objects }: GuidePlaces): string {
-  const { url, authority, kubeconfig, people, apps } = source
+  const { url, rest, authority, kubeconfig, people, apps } = source
   const lines = (values: readonly string[]) => values.join('\n                   ')
   const k = `${kubectl} --kubeconfig ${kubeconfig} -n hub`
+  const asAda = `curl -s -H "Authorization: Bearer $(cat ${people.ada.tokenFile})"`
   return `
 Open               ${lines(apps.filter(app => app.url !== '').map(app => app.url))}
                    Your browser does not know the authority of this run: go on, or import ${authority}
-Log in as          with the token
-                   ada, of the group phusers       ${people.ada.token}
-                   max, of no group with apps      ${people.max.token}
+Log in as          with the password
+                   ada, of the group phusers       ${people.ada.password}
+                   max, of no group with apps      ${people.max.password}
 Log out            ${url}/console/logout
 The apps           ${objects}
 
 Look:
-  ${k} get phapplications
+  ${k} get phapplications,phapptemplates
   ${k} get deployments,services,networkpolicies,pods
   ${k} explain phapplication.spec
+Do the same by REST, where root (${people.root.tokenFile}) is an administrator:
+  ${asAda} ${rest}/apps/v1/templates
+  ${asAda} ${rest}/apps/v1/apps
+  ${asAda} ${rest}/apps/v1/apps/oscillator/pods
+  ${asAda} "${rest}/api/logs/pods/$(${k} get pods -o name | sed -n 's|pod/\\(app-oscillator-.*\\)|\\1|p')?follow=true"
 Open it to everybody, and to the group again; look at an open page meanwhile:
   ${k} patch phapplication orbits --type=merge -p '{"spec":{"scope":"public"}}'
   ${k} patch phapplication orbits --type=merge -p '{"spec":{"scope":"group"}}'

@@ -1,12 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
+import { newApp } from '../../src/appcontrol/creation.ts'
 import { renderApp } from '../../src/apps/render.ts'
+import { readTemplate } from '../../src/apps/template.ts'
 import type { KubeObject } from '../../src/base/domain.ts'
+import { configSchema } from '../../src/config/schema.ts'
 import { appFact, appSettings, checkedFact } from '../../test/kit/apps/facts.ts'
 import { seedApp } from '../../test/kit/apps/seed.ts'
 import { timesAsFar } from './orbits.ts'
 import { appFiles, pathOf } from './steps.ts'
+import { oscillatorWish, templateBody } from './template-steps.ts'
 
 const read = (file: string) => readFileSync(pathOf(file), 'utf8')
 
@@ -34,6 +38,20 @@ test('docs/apps.md shows the page of Streamlit as the demo has it', () => {
         .replace(',"periodSeconds":1', ''),
     )
   expect(plain(shown)).toEqual(plain(app!))
+})
+
+test('an app of shiny.yaml has what was filled in, a masked secret, and nothing that is refused or left out', async () => {
+  const template = readTemplate('shiny', parse(read('shiny')).spec)
+  const terms = { id: 'oscillator', patterns: configSchema.parse({}).lab.secretPatterns, suffix: '0123456789abcdef' }
+  const { spec: made, secrets } = newApp(oscillatorWish, template, terms)
+  const env = (made.podTemplate as { spec: { containers: { env: object[] }[] } }).spec.containers[0]!.env
+  expect(env[0]).toEqual({ name: 'QUANTUM', value: '0.2' })
+  expect(Object.values(secrets)).toEqual(['a-token-of-ada'])
+  const fact = appFact({ ...seedApp(), spec: made, metadata: { name: 'oscillator', namespace: 'hub' } })
+  const { spec, refusal } = checkedFact(fact)
+  expect(refusal).toBeUndefined()
+  expect(renderApp(fact, spec!, appSettings(), false).pruned).toEqual([])
+  expect(await templateBody()).toMatchObject({ name: 'Oscillator', template: { spec: { rewrite: true } } })
 })
 
 test('timesAsFar is what the program of orbits.yaml computes at first', () => {

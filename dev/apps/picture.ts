@@ -3,7 +3,6 @@ import { parseOptions } from '../demo/options.ts'
 import { arrange } from '../pictures/arrange.ts'
 import { createProgress } from '../process/progress.ts'
 import { withApps } from './demo.ts'
-import { install } from './steps.ts'
 import { tell } from './story.ts'
 import type { Visitor } from './visitor.ts'
 
@@ -13,7 +12,6 @@ export async function takeAppsPicture(file: string, signal: AbortSignal): Promis
   const camera = async ({ page }: Visitor) => void pictures.push(await page.screenshot())
   const options = parseOptions(['--apps', '--once', '--json'])
   await withApps({ options, progress: createProgress(), signal, camera }, async context => {
-    await install(context)
     await tell(context)
     await arrange(context.browser, pictures, file)
   })

@@ -1,5 +1,6 @@
 /** Output of the demo of apps: what was tried, and what came of it. */
 import type { Name } from './people.ts'
+import type { Person } from './site.ts'
 
 /** One thing that somebody did, and what was seen. */
 export interface Verdict {
@@ -20,11 +21,15 @@ export interface ShownApp {
 export interface AppsReport {
   /** Of the balancer, for browsers. */
   readonly url: string
+  /** Of the controllers' balancer, for programs. */
+  readonly rest: string
+  /** Where people log in, and how often it gave tokens: by a code at a login, by a refresh token for each recheck. */
+  readonly provider: { readonly url: string; readonly grants: Readonly<Record<string, number>> }
   /** Path of the certificate of its authority. */
   readonly authority: string
   /** An administrator's. */
   readonly kubeconfig: string
-  readonly people: Readonly<Record<Name, { readonly token: string }>>
+  readonly people: Readonly<Record<Name, Person>>
   readonly apps: readonly ShownApp[]
   /** All as declared: the first that is not ends the demo with its words, and exit code 1. */
   readonly verdicts: readonly Verdict[]

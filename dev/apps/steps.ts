@@ -12,7 +12,7 @@ import { group, groupNamespace, type Name } from './people.ts'
 import type { ShownApp, Verdict } from './report.ts'
 import { Visitor } from './visitor.ts'
 
-/** The files of the apps, in the order of the story. */
+/** The files of the apps that are applied, in the order of the story. */
 export const appFiles = ['mlflow-xyzab', 'mlflow', 'orbits'] as const
 const mlflowImage = 'larribas/mlflow:1.9.1'
 const limitMs = 120_000
@@ -22,11 +22,11 @@ const cutMs = 3_000
 export const pathOf = (file: string): URL => new URL(`objects/${file}.yaml`, import.meta.url)
 
 /** Throws where something else was seen than what was declared. */
-function mustBe(what: string, seen: unknown, declared: unknown): void {
+export function mustBe(what: string, seen: unknown, declared: unknown): void {
   if (seen !== declared) throw new Error(`${what}: ${seen}, where ${declared} was declared`)
 }
 
-async function timed(work: () => Promise<unknown>): Promise<number> {
+export async function timed(work: () => Promise<unknown>): Promise<number> {
   const begunMs = systemClock.monotonicMs()
   await work()
   return roundSeconds(systemClock.monotonicMs() - begunMs)
@@ -34,15 +34,12 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 
 const inGroup = ['-n', groupNamespace]
 
-/** Applies all apps; resolves with the seconds until all are Ready. */
-export function install({ kubectl }: AppsContext): Promise<number> {
-  return timed(async () => {
-    for (const file of appFiles) await kubectl(['apply', '-f', '-'], { input: await readFile(pathOf(file), 'utf8') })
-    await untilPhase({ kubectl }, 'Ready', ...appFiles)
-  })
+/** Applies the apps that have files. */
+export async function applyApps({ kubectl }: AppsContext): Promise<void> {
+  for (const file of appFiles) await kubectl(['apply', '-f', '-'], { input: await readFile(pathOf(file), 'utf8') })
 }
 
-async function untilPhase({ kubectl }: Pick<AppsContext, 'kubectl'>, phase: string, ...ids: readonly string[]) {
+export async function untilPhase({ kubectl }: Pick<AppsContext, 'kubectl'>, phase: string, ...ids: readonly string[]) {
   const apps = ids.map(id => `phapplication/${id}`)
   const seconds = `--timeout=${limitMs / 1000}s`
   await kubectl(['wait', `--for=jsonpath={.status.phase}=${phase}`, ...apps, ...inGroup, seconds])
@@ -69,16 +66,24 @@ export async function useByTcp({ kubectl }: AppsContext): Promise<Verdict> {
   return { step: 'a pod of the group logs a run at app-mlflow-xyzab:5000', saw: lines[0]!, seconds }
 }
 
-/** Opens an app without a login, gives the token, and is back at the app. */
+/** Somebody without a login is led to the provider. */
+export async function isAtProvider({ provider }: AppsContext, visitor: Visitor): Promise<void> {
+  mustBe('the page without a login', await visitor.open('orbits'), 200)
+  mustBe('its address', new URL(visitor.page.url()).origin, provider.url)
+}
+
+/** Opens an app without a login, logs in at the provider, and is back at the app. */
 export async function logIn(context: AppsContext, visitor: Visitor, name: Name): Promise<Verdict> {
-  const { people, camera } = context
-  mustBe('the page without a login', [await visitor.open('orbits'), await visitor.heading()].join(' '), '200 Log in')
+  const { people, camera, provider } = context
+  await isAtProvider(context, visitor)
   await camera?.(visitor)
+  const codes = provider.grants.authorization_code ?? 0
   const seconds = await timed(async () => {
-    await visitor.login(people[name].token)
+    await visitor.login(name, people[name].password)
     await seesOrbit(visitor, 0.3)
   })
-  const saw = `from the login to the page: ${timesAsFar(0.3)} times as far`
+  mustBe('codes that the gateways exchanged', provider.grants.authorization_code, codes + 1)
+  const saw = `led to the provider, and with its code back to the page: ${timesAsFar(0.3)} times as far`
   return { step: `${name} opens /console/apps/orbits/`, saw, seconds }
 }
 
@@ -105,7 +110,7 @@ export async function seeExperiments({ camera }: AppsContext, visitor: Visitor):
 /** Logs in, but is of no group that matters. */
 export async function refuse({ people }: AppsContext, visitor: Visitor): Promise<Verdict> {
   await visitor.open('orbits')
-  await visitor.login(people.max.token)
+  await visitor.login('max', people.max.password)
   await visitor.sees('not for you')
   mustBe('the page for a stranger', await visitor.open('orbits'), 403)
   mustBe('the group on it', (await visitor.text()).includes(`for members of the group ${group}`), true)
@@ -116,7 +121,7 @@ const patch = ({ kubectl }: AppsContext, id: string, spec: object) =>
   kubectl(['patch', 'phapplication', id, ...inGroup, '--type=merge', '-p', JSON.stringify({ spec })])
 
 /** Seconds from the beginning of a deed until it has cut the visitor's WebSockets. */
-async function cutBy(visitor: Visitor, deed: () => Promise<unknown>): Promise<number> {
+export async function cutBy(visitor: Visitor, deed: () => Promise<unknown>): Promise<number> {
   const sinceMs = systemClock.monotonicMs()
   const [ms] = await Promise.all([visitor.socketsClosed(sinceMs), deed()])
   return roundSeconds(ms)
@@ -124,7 +129,7 @@ async function cutBy(visitor: Visitor, deed: () => Promise<unknown>): Promise<nu
 
 /** The scope is `public` for a while: somebody without a login is in, and out again. */
 export async function openToAll(context: AppsContext, visitor: Visitor): Promise<readonly Verdict[]> {
-  mustBe('the page of nobody', [await visitor.open('orbits'), await visitor.heading()].join(' '), '200 Log in')
+  await isAtProvider(context, visitor)
   const opened = await timed(async () => {
     await patch(context, 'orbits', { scope: 'public' })
     const isIn = async () => (await ask(context, '/console/apps/orbits/')) === 200
@@ -143,6 +148,8 @@ export async function openToAll(context: AppsContext, visitor: Visitor): Promise
 /** Stops the app; its page has a button, which starts it. */
 export async function stopAndStart(context: AppsContext, visitor: Visitor): Promise<readonly Verdict[]> {
   const { camera } = context
+  await visitor.open('orbits')
+  await seesOrbit(visitor, 0.3)
   const cut = await cutBy(visitor, () => patch(context, 'orbits', { stop: true }))
   await untilPhase(context, 'Stopped', 'orbits')
   mustBe('the page of a stopped app', await visitor.open('orbits'), 503)
@@ -193,7 +200,10 @@ async function killOne({ signal }: AppsContext, visitor: Visitor, gateway: Repli
 
 export async function logOut(visitor: Visitor): Promise<Verdict> {
   const cut = await cutBy(visitor, () => visitor.logout())
-  return { step: 'ada logs out in another tab', saw: 'the WebSocket of the first tab is cut', seconds: cut }
+  return {
+    ...{ step: 'ada logs out in another tab, at the gateway and at the provider', seconds: cut },
+    saw: 'the WebSocket of the first tab is cut',
+  }
 }
 
 /** Visitors for the story, each with a browser of their own. */

@@ -38,18 +38,21 @@ export class Visitor {
     return response?.status() ?? 0
   }
 
-  /** Fills the form of the gateway, on whose page the visitor is. */
-  async login(token: string): Promise<void> {
-    await this.page.getByLabel('Token').fill(token)
+  /** Fills the form of the OpenID provider, on whose page the visitor is. */
+  async login(name: string, password: string): Promise<void> {
+    await this.page.getByLabel('Name').fill(name)
+    await this.page.getByLabel('Password').fill(password)
     await this.page.getByRole('button', { name: 'Log in' }).click()
   }
 
-  /** Logs out in another tab, while this one stays open. */
+  /** Logs out in another tab, at the gateway and then at the provider, while this one stays open. */
   async logout(): Promise<void> {
     const tab = await this.#context.newPage()
     await tab.goto(`${this.#url}/console/logout`)
     await tab.getByRole('button', { name: 'Log out' }).click()
-    await tab.getByText('You are logged out').waitFor()
+    await tab.getByText('Log out of the OpenID provider').waitFor()
+    await tab.getByRole('button', { name: 'Log out' }).click()
+    await tab.getByRole('link', { name: 'Log in again' }).waitFor()
     await tab.close()
   }
 

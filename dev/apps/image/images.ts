@@ -1,4 +1,4 @@
-/** The images of the demo of apps: a real MLflow and a real Streamlit, made from Debian and PyPI only. */
+/** The images of the demo of apps: a real MLflow, a real Streamlit and a real Shiny, made from Debian and PyPI only. */
 import { fileURLToPath } from 'node:url'
 import { type PythonImage, pythonImage } from '../../image/python-image.ts'
 import { VENV } from '../../image/rootfs.ts'
@@ -40,10 +40,16 @@ const streamlit: PythonImage = {
   },
 }
 
+const shiny: PythonImage = {
+  ...{ name: 'shiny', title: 'Shiny', requirements: listOf('shiny'), packages },
+  config: { ...common, ExposedPorts: { '8000/tcp': {} }, Env: env, Cmd: ['shiny', 'run', '/app/app.py'] },
+}
+
 /** Images by the name under which pods ask for them. */
 export const appImages: Readonly<Record<string, PythonImage>> = {
   'larribas/mlflow:1.9.1': mlflow,
   'demo/streamlit:1.67.0': streamlit,
+  'demo/shiny:1.8.0': shiny,
 }
 
 /** OCI layouts by the name of the image; each is built when the cache lacks it. */

@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Provider } from 'oidc-provider'
+import { createMemoryAdapter, type Storage } from 'oidc-provider/lib/adapters/memory_adapter.js'
 import { makeKey, type PrivateKey } from './issuer.ts'
 import { listenOn, stopServer, whileAway } from './served.ts'
 
@@ -16,7 +17,31 @@ export interface IssuedPerson {
   readonly claims?: Readonly<Record<string, unknown>>
 }
 
-const artifacts = ['ClientCredentials', 'Grant', 'IdToken', 'Interaction', 'RefreshToken', 'Session', 'AccessToken']
+/** What a provider has beside what all have. */
+export interface IssuerExtras {
+  /**
+   * Answers requests for the page of a login.
+   * @returns who is in; undefined after a page. Default: `person`, at once
+   */
+  readonly enter?: (request: IncomingMessage, response: ServerResponse) => Promise<string | undefined>
+  /** Clients beside the gateway. */
+  readonly clients?: readonly object[]
+  /** More of the library's configuration. */
+  readonly more?: { readonly features: object }
+}
+
+/** What `issued` has. */
+const kinds = ['AuthorizationCode', 'RefreshToken', 'AccessToken']
+/** Whose lifetimes are set. The defaults print a notice. */
+export const artifacts = [
+  'ClientCredentials',
+  'Grant',
+  'IdToken',
+  'Interaction',
+  'RefreshToken',
+  'Session',
+  'AccessToken',
+]
 
 export class LoginIssuer {
   readonly #server: Server
@@ -32,25 +57,33 @@ export class LoginIssuer {
   readonly grants: string[] = []
   /** Errors of the token endpoint. */
   readonly errors: string[] = []
+  /** Codes and tokens that it gave, by kind. They are opaque, so the provider keeps them by themselves. */
+  readonly issued: { readonly kind: string; readonly value: string }[] = []
   /** Grants that the provider has ended, since a token of them was used twice. */
   revoked = 0
   /** What happens to requests for tokens instead of an answer. */
   fault: ((response: ServerResponse) => void) | undefined
   readonly #site: string
+  readonly #extras: IssuerExtras
 
-  private constructor(server: Server, key: PrivateKey, site: string) {
+  private constructor(server: Server, key: PrivateKey, site: string, extras: IssuerExtras) {
     this.#server = server
     this.#key = key
     this.#site = site
+    this.#extras = extras
     this.#provider = this.#create()
     server.on('request', (request, response) => void this.#serve(request, response))
   }
 
   /** @param site the public address of the gateway */
-  static async start(site: string): Promise<LoginIssuer> {
+  static async start(
+    site: string,
+    extras: IssuerExtras | ((key: PrivateKey) => IssuerExtras) = {},
+  ): Promise<LoginIssuer> {
     const server = createServer()
     await listenOn(server)
-    return new LoginIssuer(server, await makeKey('first'), site)
+    const key = await makeKey('first')
+    return new LoginIssuer(server, key, site, typeof extras === 'function' ? extras(key) : extras)
   }
 
   get url(): string {
@@ -76,19 +109,23 @@ export class LoginIssuer {
     this.asked.push(path)
     if (path === '/token' && this.fault) return this.fault(response)
     if (path.startsWith('/enter/')) {
-      return this.#provider.interactionFinished(request, response, { login: { accountId: this.person } })
+      const accountId = this.#extras.enter ? await this.#extras.enter(request, response) : this.person
+      if (accountId === undefined) return
+      return this.#provider.interactionFinished(request, response, { login: { accountId } })
     }
     return this.#provider.callback()(request, response)
   }
 
   #create(): Provider {
     const provider = new Provider(this.url, {
-      ...{ jwks: { keys: [this.#key] }, clients: [this.#client()], ...this.#claims() },
+      ...{ adapter: this.#storage(), jwks: { keys: [this.#key] } },
+      ...{ clients: [this.#client(), ...(this.#extras.clients ?? [])], ...this.#claims() },
       issueRefreshToken: () => true,
       rotateRefreshToken: true,
       ttl: Object.fromEntries(artifacts.map(name => [name, 600])),
       interactions: { url: (_: unknown, { uid }: { uid: string }) => `/enter/${uid}` },
-      features: { devInteractions: { enabled: false } },
+      ...this.#extras.more,
+      features: { devInteractions: { enabled: false }, ...this.#extras.more?.features },
       loadExistingGrant: (context: GrantContext) => this.#grantOf(context),
     })
     provider.on('grant.success', ({ oidc }) => this.grants.push(oidc.params.grant_type))
@@ -97,6 +134,19 @@ export class LoginIssuer {
       this.revoked += 1
     })
     return provider
+  }
+
+  #storage(): (model: string) => Storage {
+    const of = createMemoryAdapter()
+    return kind => {
+      const storage = of(kind)
+      const upsert = storage.upsert.bind(storage)
+      storage.upsert = (value, ...rest) => {
+        if (kinds.includes(kind)) this.issued.push({ kind, value })
+        return upsert(value, ...rest)
+      }
+      return storage
+    }
   }
 
   /** Nobody is asked for a consent. */

@@ -14,3 +14,12 @@ declare module 'oidc-provider' {
     interactionFinished(request: IncomingMessage, response: ServerResponse, result: object): Promise<void>
   }
 }
+
+declare module 'oidc-provider/lib/adapters/memory_adapter.js' {
+  export interface Storage {
+    upsert(id: string, ...rest: unknown[]): Promise<void>
+  }
+
+  /** A storage of one provider. The default one prints a warning. */
+  export function createMemoryAdapter(): (model: string) => Storage
+}
