@@ -3,6 +3,7 @@ import { afterAll } from 'vitest'
 import './apps/late-writes.ts'
 import './apps/flips.ts'
 import './apps/namesakes.ts'
+import './apps/marked-secrets.ts'
 import { stopAppFleet } from './apps/shared.ts'
 
 afterAll(stopAppFleet)

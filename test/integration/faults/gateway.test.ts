@@ -10,6 +10,7 @@ import './gateway/neighbours.ts'
 // The last of its attacks and those of the next files run side by side: they wait.
 import './gateway/revoked.ts'
 import './gateway/rechecked.ts'
+import './gateway/dumped.ts'
 import './gateway/rollout.ts'
 import './gateway/emptied.ts'
 import { stopSharedSite } from './gateway/shared.ts'

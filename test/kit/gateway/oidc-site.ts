@@ -6,6 +6,8 @@ import { GatewaySite, origin } from './site.ts'
 export interface OidcSite {
   readonly site: GatewaySite
   readonly issuer: LoginIssuer
+  /** That seals what logins keep, in base64. */
+  readonly key: string
   stop(): Promise<void>
 }
 
@@ -16,9 +18,10 @@ export async function startOidcSite({
   const issuer = await LoginIssuer.start(origin)
   issuer.people.set('ada', { groups: ['physics'] })
   issuer.people.set('grace', { groups: ['physics', 'chemistry'] })
+  const keyFile = makeSealingKey()
   const site = await GatewaySite.start({
     gateways,
-    files: { 'client.secret': `${gatewaySecret}\n`, 'gateway.key': makeSealingKey() },
+    files: { 'client.secret': `${gatewaySecret}\n`, 'gateway.key': keyFile },
     config: {
       identity: {
         provider: 'oidc',
@@ -38,5 +41,5 @@ export async function startOidcSite({
     await site.stop()
     await issuer.stop()
   }
-  return { site, issuer, stop }
+  return { site, issuer, key: keyFile.trim(), stop }
 }

@@ -112,4 +112,16 @@ export const controlsOfDeclarations: readonly Control[] = [
       },
     ],
   },
+  {
+    // Secret values stay in the PhApplication.
+    name: 'apps-env-in-clear',
+    attacks: [{ name: 'apps G10 ', expected: /a value by REST is in \S*\/phapplications\/by-rest/ }],
+    edits: [
+      {
+        file: 'src/appcontrol/env.ts',
+        find: 'if (!isSecret(name, value)) return { name, value }',
+        replace: 'if (value !== undefined) return { name, value }',
+      },
+    ],
+  },
 ]

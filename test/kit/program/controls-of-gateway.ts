@@ -103,4 +103,33 @@ export const controlsOfGateway: readonly Control[] = [
       },
     ],
   },
+  {
+    // Redis has the ids of logins and sessions, written otherwise.
+    name: 'gateway-plain-ids',
+    attacks: [{ name: 'gateway G10 ', expected: /a word of Redis opens an app/ }],
+    edits: [
+      {
+        file: 'src/store/apps/ids.ts',
+        find: "hash('sha256', id, 'hex')",
+        replace: "Buffer.from(id, 'base64url').toString('hex')",
+      },
+    ],
+  },
+  {
+    // Refresh tokens are in Redis as they are.
+    name: 'gateway-no-seal',
+    attacks: [{ name: 'gateway G10 ', expected: /RefreshToken \d+ is in Redis/ }],
+    edits: [
+      {
+        file: 'src/gateway/login/keeper.ts',
+        find: 'return this.#sealer.seal(JSON.stringify(kept), name, hash)',
+        replace: 'return JSON.stringify(kept)',
+      },
+      {
+        file: 'src/gateway/login/keeper.ts',
+        find: 'JSON.parse(this.#sealer.open(sealed, name, hash))',
+        replace: 'JSON.parse(sealed)',
+      },
+    ],
+  },
 ]

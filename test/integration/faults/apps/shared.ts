@@ -5,7 +5,7 @@ let fleet: Promise<AppFleet> | undefined
 
 /** Starts it for the first attack that asks. */
 export function appFleet(): Promise<AppFleet> {
-  fleet ??= AppFleet.start({ replicas: 2 })
+  fleet ??= AppFleet.start({ replicas: 2, people: { ann: ['a'], root: [] } })
   return fleet
 }
 
