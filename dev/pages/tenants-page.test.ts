@@ -1,10 +1,11 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { tenantGroup } from '../../src/tenants/words.ts'
 import { seedRows } from '../../test/integration/tenants/seed-rows.ts'
 import { tenantsPage } from './tenants-page.ts'
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
+const folderOfAttacks = new URL('../../test/integration/faults/tenants/', import.meta.url)
 const page = read('docs/tenants.md')
 
 test('docs/tenants.md has the current tables (npm run docs)', () => {
@@ -18,8 +19,23 @@ const missing = (tests: readonly (readonly [string, string])[]): readonly string
 test('docs/tenants.md names only tests that exist, for each row of this order', () => {
   expect(missing(seedRows.flatMap(({ tests }) => tests))).toEqual([])
   const later = seedRows.filter(({ tests }) => tests.length === 0).map(({ id }) => id)
-  expect(later).toEqual(['T-12', 'T-16', 'T-27'])
+  expect(later).toEqual(['T-12', 'T-27'])
   expect(missing([['src/tenants/kind.test.ts', 'does something else']])).toHaveLength(1)
+})
+
+test('docs/tenants-review.md names only tests and attacks that exist, and answers each group of questions', () => {
+  const review = read('docs/tenants-review.md')
+  const files = [...review.matchAll(/`(tenants\/[\w-]+\.test\.ts)`/g)].map(([, file]) => `test/integration/${file}`)
+  const attacks = [...review.matchAll(/\bN\d+\b/g)].map(([id]) => `tenants ${id} `)
+  expect(files.length).toBeGreaterThan(10)
+  for (const file of files) expect(read(file), file).toContain("from 'vitest'")
+  const sources = readdirSync(folderOfAttacks).map(name => readFileSync(new URL(name, folderOfAttacks), 'utf8'))
+  expect(attacks.filter(attack => !sources.some(text => text.includes(attack)))).toEqual([])
+  const headings = [...review.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading)
+  expect(headings).toEqual([
+    ...['Enablement and rollback', 'Rollout, upgrade, rollback', 'Monitoring', 'Dependencies', 'Scalability'],
+    ...['Troubleshooting', 'Alternatives, drawbacks, what is needed'],
+  ])
 })
 
 test('docs/tenants.md explains each reason of a condition', () => {

@@ -106,7 +106,18 @@ export const seedRows: readonly SeedRow[] = [
     departs: 'roles of this program may be absent',
   },
   { id: 'T-15', what: 'From end to end, with persons, `--as`, `--as-group` and `kubectl auth can-i`', tests: [table] },
-  later('T-16', 'The questions of a production readiness review'),
+  {
+    id: 'T-16',
+    what: 'The questions of a production readiness review',
+    tests: [
+      [
+        'dev/pages/tenants-page.test.ts',
+        'docs/tenants-review.md names only tests and attacks that exist, and answers each group of questions',
+      ],
+      [at('upgrade'), 'keep their objects and every right while they are upgraded, downgraded and upgraded again'],
+      [at('upgrade'), 'keep their statuses while the API server is killed and starts again'],
+    ],
+  },
   {
     id: 'T-17',
     what: 'Labels of the namespace; `gial.lblw.dev/rbac-type`; `--cascade=orphan` leaves the dependents',
