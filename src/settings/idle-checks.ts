@@ -110,9 +110,9 @@ export function ownedKinds(run: Config['run']): Kinds {
 }
 
 /** What is known of labs alone. */
-const labTraits = ['sizes', 'users', 'groups', 'tenants'] as const
+const labTraits = ['sizes', 'users', 'groups'] as const
 
-/** Nothing is known of a notebook but its namespace and its image. */
+/** Nothing is known of a notebook but its namespace, the tenant of that, and its image. */
 function traitWarnings({ match }: IdleRule, index: number): string[] {
   const isOurs = mayBe(match, 'notebook') || mayBe(match, 'statefulset')
   return labTraits

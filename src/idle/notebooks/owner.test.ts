@@ -116,9 +116,16 @@ describe('NotebookOwner.facts', () => {
 })
 
 describe('NotebookOwner.read', () => {
+  it('reads the tenant of the namespace where tenants are watched', async () => {
+    const namespaces = new Map([['team', true]])
+    expect((await world({ tenants: namespaces }).known()).traits).toMatchObject({ namespace: 'team', tenant: 'team' })
+    namespaces.delete('team')
+    expect((await world({ tenants: namespaces }).known()).traits.tenant).toBeUndefined()
+  })
+
   it('reads what rules match by, and where its own container is asked, without a credential', async () => {
     const known = await world().known()
-    expect(known.traits).toEqual({ image: 'jupyter:1', namespace: 'team' })
+    expect(known.traits).toEqual({ image: 'jupyter:1', namespace: 'team', tenant: undefined })
     expect(await known.target(signal, 'pod')).toEqual({
       ...{ address: '10.0.0.7', port: 9999, prefix: '/notebook/team/blue/', credential: undefined },
     })

@@ -86,7 +86,7 @@ export class NotebookOwner implements WorkloadOwner {
     const read = await this.#options.store.read(this.kind, id, podUid)
     return {
       read,
-      traits: traitsOf(running),
+      traits: { ...traitsOf(running), tenant: this.#options.sight.tenant(running.owner.namespace) },
       target: async (_signal, address) => this.#target(id, address),
       // By the version from before the look, so that an edit since then wins.
       stop: (request, signal) => this.#stop(running.owner, request, signal),

@@ -20,6 +20,8 @@ export interface NotebookWatches {
   readonly pods: Shown<SetPodFacts>
   /** Only where a rule asks at the address of a Service. */
   readonly services?: Pick<Shown<ServiceFacts>, 'get'> | undefined
+  /** Namespaces of tenants, by name. Only where a rule names tenants. */
+  readonly tenants?: Pick<Shown<unknown>, 'get'> | undefined
 }
 
 export type NotebookWorkloadKind = 'notebook' | 'statefulset'
@@ -55,6 +57,11 @@ export class NotebookSight {
 
   service(id: string): ServiceFacts | undefined {
     return this.#watches.services?.get(id)
+  }
+
+  /** The LNamespace that a namespace is of, which has its name. */
+  tenant(namespace: string): string | undefined {
+    return this.#watches.tenants?.get(namespace) === undefined ? undefined : namespace
   }
 
   /** All ids of a kind, whether or not anything runs. */

@@ -24,13 +24,15 @@ beforeAll(async () => {
       ...{ checkPeriodSeconds: 1, probeTimeoutSeconds: 2, stopsPerMinute: 1000, stampsPerSecond: 100 },
       rules: [
         {
-          ...{ name: 'mesh', sources: ['kernels'], match: { namespaces: ['nbs-*'] }, address: 'service' },
+          ...{ name: 'mesh', sources: ['kernels'], match: { tenants: ['nbs-*'] }, address: 'service' },
           ...{ idleTimeoutSeconds: 3, warnSeconds: 0, unreachable: { afterSeconds: 2 } },
         },
       ],
     },
     network: { clusterRanges: [`${range}.0/25`] },
-    rights: [{ apiGroups: [''], resources: ['services'], verbs: ['list', 'watch'] }],
+    // Else the rule matches none of them.
+    isTenant: true,
+    rights: [{ apiGroups: [''], resources: ['services', 'namespaces'], verbs: ['list', 'watch'] }],
   })
 })
 afterAll(async () => {

@@ -55,13 +55,14 @@ export class Kubeflow {
     ]
   }
 
-  static async start(namespace: string): Promise<Kubeflow> {
+  /** @param labels of the namespace */
+  static async start(namespace: string, labels: Readonly<Record<string, string>> = {}): Promise<Kubeflow> {
     const kubeflow = new Kubeflow(namespace)
     const { status, body } = await kubeflow.kube.request('POST', crds, notebookCrd)
     if (status !== 201 && status !== 409) throw new Error(`the definition of Notebook: ${status} ${body.message}`)
     const path = creationPath(notebookKind.apiVersion, notebookKind.kind, namespace)
     await eventually('Notebooks are served', async () => (await kubeflow.kube.request('GET', path)).status === 200)
-    await kubeflow.kube.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
+    await kubeflow.kube.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } })
     for (const watch of kubeflow.#watches) watch.start()
     return kubeflow
   }

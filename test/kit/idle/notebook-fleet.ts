@@ -30,9 +30,14 @@ export interface NotebookFleetOptions {
   readonly idle: NonNullable<ConfigInput['idle']>
   readonly network?: ConfigInput['network']
   readonly env?: Readonly<Record<string, string>>
+  /** Whether its namespace is that of a tenant. */
+  readonly isTenant?: boolean
   /** Rules of the account beside those of k8s/components/notebooks. */
   readonly rights?: readonly object[]
 }
+
+/** In a rule, `nbs-*` means the namespace of this fleet: processes of others see it too, and would ask its notebooks. */
+const ownRules = <T>(idle: T, name: string): T => JSON.parse(JSON.stringify(idle).replaceAll('nbs-*', name))
 
 const people = {
   admin: makeUser('admin', 1, { scopes: ['exec:notebook', 'admin:jupyterlab'] }),
@@ -55,15 +60,26 @@ export class NotebookFleet {
     this.failpoints = new FailpointArms(join(stateDir, 'failpoints'))
   }
 
-  static async start({ replicas = 2, idle, network, env, rights = [] }: NotebookFleetOptions): Promise<NotebookFleet> {
+  static async start(options: NotebookFleetOptions): Promise<NotebookFleet> {
+    const { replicas = 2, idle, network, env, rights = [], isTenant = false } = options
     const name = `nbs-${randomBytes(3).toString('hex')}`
     const stateDir = join(testBed().stateDir, 'fleets', name)
     mkdirSync(stateDir, { recursive: true })
     const redis = await startTestRedis({ stateDir, keyPrefix: name })
-    const fleet = new NotebookFleet(name, stateDir, await Kubeflow.start(name), redis)
+    const fleet = new NotebookFleet(
+      name,
+      stateDir,
+      await Kubeflow.start(name, isTenant ? { 'lns.skylab/of': name } : {}),
+      redis,
+    )
     writeFileSync(join(stateDir, 'tokens.yaml'), formatTokens({ tokens: Object.values(people) }), { mode: 0o600 })
     const config: ConfigInput = {
-      ...{ run: ['notebooks'], installation: name, logLevel: 'debug', idle: { enabled: true, ...idle } },
+      ...{
+        run: ['notebooks'],
+        installation: name,
+        logLevel: 'debug',
+        idle: { enabled: true, ...ownRules(idle, name) },
+      },
       api: { host: '127.0.0.1' },
       redis: { url: redis.programUrl, keyPrefix: name },
       kubernetes: { kubeconfig: await fleet.#account(rights) },
@@ -75,8 +91,8 @@ export class NotebookFleet {
     const { program, nodeArgs, env: own } = await programWithout(process.env[controlVariable] ?? '')
     const environment = { ...own, ...env, [folderVariable]: fleet.failpoints.folder }
     for (let count = 1; count <= replicas; count++) {
-      const options = { stateDir, configFile, name: `notebooks-${count}`, program, nodeArgs, env: environment }
-      fleet.replicas.push(await Replica.start(options))
+      const one = { stateDir, configFile, name: `notebooks-${count}`, program, nodeArgs, env: environment }
+      fleet.replicas.push(await Replica.start(one))
     }
     await Promise.all(fleet.replicas.map(replica => replica.ready()))
     return fleet

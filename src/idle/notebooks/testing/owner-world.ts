@@ -19,6 +19,7 @@ export interface Parts {
   readonly stampPolicy?: 'always' | 'off'
   /** Redis does not answer when a stop is told. */
   readonly isAway?: boolean
+  readonly tenants?: ReadonlyMap<string, unknown>
 }
 
 export function ownerWorld({
@@ -27,6 +28,7 @@ export function ownerWorld({
   patch,
   stampPolicy = 'always',
   isAway = false,
+  tenants,
 }: Parts = {}) {
   const watches = filledWatches()
   const calls: unknown[] = []
@@ -35,7 +37,7 @@ export function ownerWorld({
   const withdrawn: string[] = []
   const read = { activity: undefined, floorMs: 0, nowMs: 1, touches: 0, trafficIsUntold: false }
   const owner = new NotebookOwner({
-    ...{ kind, stampPolicy, sight: new NotebookSight(watches) },
+    ...{ kind, stampPolicy, sight: new NotebookSight({ ...watches, tenants }) },
     store: {
       read: async () => read,
       requestStop: async () => answer,
