@@ -30,7 +30,7 @@ export const fixedFolders = [
 ]
 
 const programs =
-  /^(etcd|kube-\S+|kubelet|kubectl|kwok|containerd\S*|ctr|runc|docker-registry|dockerd|docker-proxy|registry|redis-server|haproxy|coredns)$/
+  /^(etcd|kube-\S+|kubelet|kubectl|kwok|containerd\S*|ctr|runc|docker-registry|dockerd|docker-proxy|registry|redis-server|postgres|haproxy|coredns)$/
 
 export const sysctlFile = (name: string): string => join('/proc/sys', name.replaceAll('.', '/'))
 

@@ -33,7 +33,16 @@ const policyFile = '/usr/sbin/policy-rc.d'
 const policyText = '#!/bin/sh\n# Set-up of Skylab: installed services are not started.\nexit 101\n'
 
 /** Packages with services that Debian would start; each run starts its own instead. */
-const services = ['containerd', 'docker', 'docker-registry', 'haproxy', 'nginx', 'prometheus', 'redis-server']
+const services = [
+  'containerd',
+  'docker',
+  'docker-registry',
+  'haproxy',
+  'nginx',
+  'postgresql',
+  'prometheus',
+  'redis-server',
+]
 
 /** Installs packages as root. Their services start neither now nor, under systemd, at the next boot. */
 export function installPackages(parts: DebianPart[], progress: Progress, signal?: AbortSignal): Promise<void> {

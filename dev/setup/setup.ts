@@ -1,3 +1,4 @@
+import { postgresProgram } from '../postgres/postgres.ts'
 import { attempt, findProgram } from '../process/command.ts'
 import type { Progress } from '../process/progress.ts'
 import { fakeTime } from '../redis/redis.ts'
@@ -7,6 +8,7 @@ import { buildPrograms, builtProgram, type GoProgram, isBuilt, machineHasGo } fr
 /** A thing that a command uses; set-up installs what the needs name, and nothing else. */
 export type Need =
   | 'redis'
+  | 'postgres'
   | 'clocks'
   | 'curl'
   | 'browser'
@@ -33,6 +35,7 @@ const pythonVenv: DebianPart = {
 
 const debianParts: Record<Need, DebianPart[]> = {
   redis: [debianProgram('redis-server')],
+  postgres: [{ name: 'postgresql', isPresent: () => postgresProgram('initdb') !== null }],
   clocks: [debianFile('faketime', fakeTime)],
   curl: [debianProgram('curl')],
   browser: [
@@ -73,6 +76,7 @@ const debianParts: Record<Need, DebianPart[]> = {
 
 const goParts: Record<Need, GoProgram[]> = {
   redis: [],
+  postgres: [],
   clocks: [],
   curl: [],
   browser: [],
