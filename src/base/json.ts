@@ -26,3 +26,12 @@ export function asNumber(value: unknown): number {
 export function asTimeMs(value: unknown): number {
   return Date.parse(asText(value)) || 0
 }
+
+/** @returns undefined for what is no JSON */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -49,6 +49,8 @@
  * | app-members | hash | never | by group: its members, as JSON; and the same marks |
  * | app-removed:UID | string | an hour after the removal | this app or LNamespace is gone: no late writer brings its entry back |
  * | app-intents | hash | 10 minutes after the last one | by app: a member wants it to be started |
+ * | bills | hash | a month after the last one | bills of tenants that wait to be sent, by `UID:GENERATION`; and marks, which begin with a colon |
+ * | bill-marks | hash | a month after the last bill | by LNamespace: its last bill, and those that wait |
  * | bell-of-apps | stream | a day after the last ring | announces changes to gateways and to those who serve apps |
  * | gw:login:HASH | hash | with the login | who has logged in; HASH is the SHA-256 of the id in the cookie |
  * | gw:logins-of:USER | sorted set | with the last of them | the logins of a user, by their end |
@@ -145,6 +147,8 @@ export class Keys extends Family {
   readonly cpuLease: string
   readonly activityFloor: string
   readonly activityEvents: string
+  readonly bills: string
+  readonly billMarks: string
   /** Of apps and gateways. */
   readonly apps: AppKeys
   readonly #tag: string
@@ -168,6 +172,8 @@ export class Keys extends Family {
     this.cpuLease = `${tag}lease-of-cpu`
     this.activityFloor = `${tag}activity-floor`
     this.activityEvents = `${tag}activity-events`
+    this.bills = `${tag}bills`
+    this.billMarks = `${tag}bill-marks`
     this.apps = new AppKeys(tag)
   }
 

@@ -97,7 +97,7 @@ it('the table of keys has the same types', () => {
     ...{ lock: 'gw:asking', used: 'gw:used' },
     ...{ entries: 'app-routes', removed: 'app-removed', intents: 'app-intents' },
     ...{ floor: 'activity-floor', flushed: 'activity-flushed', states: 'activity-states', stops: 'activity-stops' },
-    known: 'app-told',
+    ...{ known: 'app-told', outbox: 'bills', marks: 'bill-marks' },
   }
   for (const { name, type } of scripts.flatMap(file => keysOf(read(file)))) {
     if (type !== 'any') expect(`${name}: ${documented.get(named[name] ?? name)}`).toBe(`${name}: ${type}`)

@@ -3,6 +3,7 @@
  * read them. A table without its mark is not empty, but lost or not whole yet: its readers keep what they have.
  */
 import type { z } from 'zod'
+import { parseJson } from '../../base/json.ts'
 import type { Connection } from '../connection.ts'
 import type { Keys } from '../keys.ts'
 import type { AppRung } from './rings.ts'
@@ -132,11 +133,3 @@ export class EntryTable<T extends Entry> {
 }
 
 const versionOf = (complete?: string | null, changes?: string | null) => `${complete ?? ''} ${changes ?? ''}`
-
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}

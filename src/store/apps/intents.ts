@@ -3,9 +3,9 @@
  * apps. They must not believe one: the user, the app and its state are checked before anything is done.
  */
 import { z } from 'zod'
+import { parseJson } from '../../base/json.ts'
 import type { Connection } from '../connection.ts'
 import type { Keys } from '../keys.ts'
-import { parseJson } from './entries.ts'
 import { appId, uidForm, whole } from './routes.ts'
 
 export interface Intent {

@@ -1,8 +1,8 @@
 /** Logins: who has logged in at a gateway. A login that Redis has lost is gone, and nobody gets in unasked. */
 import { z } from 'zod'
+import { parseJson } from '../../base/json.ts'
 import type { Connection } from '../connection.ts'
 import type { Keys } from '../keys.ts'
-import { parseJson } from './entries.ts'
 import { hashOf, newId } from './ids.ts'
 
 /** The longest life that can be configured. */

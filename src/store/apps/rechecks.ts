@@ -3,9 +3,9 @@
  * used twice is void at many sources, with all that came of it.
  */
 import { z } from 'zod'
+import { parseJson } from '../../base/json.ts'
 import type { Connection } from '../connection.ts'
 import type { Keys } from '../keys.ts'
-import { parseJson } from './entries.ts'
 
 export interface RecheckTerms {
   /** A younger word is not asked for again. */
