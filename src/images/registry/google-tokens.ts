@@ -17,9 +17,11 @@ export interface GoogleTokensOptions {
   readonly clock: Clock
   /** The longest wait for a token. */
   readonly timeoutMs: number
+  /** What a token is good for. Default: to read. */
+  readonly scope?: string
 }
 
-const scope = 'https://www.googleapis.com/auth/cloud-platform.read-only'
+const readOnly = 'https://www.googleapis.com/auth/cloud-platform.read-only'
 /** Loaded on demand: it takes 70 ms and 24 MB. A CommonJS module is its default export, bundled or not. */
 const google = async () => (await import('google-auth-library')).default
 /** The library's address for tokens, whatever a key contains. */
@@ -99,7 +101,7 @@ export class GoogleTokens {
     return new JWT({
       email: client_email,
       key: private_key,
-      scopes: scope,
+      scopes: this.#options.scope ?? readOnly,
       transporterOptions: this.#transport(() => token_uri),
       ...(private_key_id && { keyId: private_key_id }),
     })
@@ -111,7 +113,7 @@ export class GoogleTokens {
     const { GoogleAuth } = await google()
     const library: GoogleAuth = new GoogleAuth({
       projectId: this.#options.projectId,
-      scopes: scope,
+      scopes: this.#options.scope ?? readOnly,
       clientOptions: { transporterOptions: this.#transport(named) },
     })
     return library.getClient()

@@ -1,0 +1,24 @@
+/** Names of tables, matched and quoted: they come from the configuration, and are the only words of a statement that do. Pure. */
+
+const form = /^[A-Za-z_][A-Za-z0-9_]{0,49}$/
+
+export interface TableNames {
+  readonly rows: string
+  readonly head: string
+  readonly log: string
+}
+
+/**
+ * @param quote of one name, such as by `"`
+ * @param before quoted names of what contains the tables
+ * @throws for what the schema refuses
+ */
+export function tableNames(table: string, quote: '"' | '`', before: readonly string[] = []): TableNames {
+  if (!form.test(table)) throw new Error(`not the name of a table: ${JSON.stringify(table)}`)
+  const named = (name: string) => {
+    // BigQuery quotes the whole path at once.
+    if (quote === '`') return `\`${[...before, name].join('.')}\``
+    return [...before, name].map(each => `"${each}"`).join('.')
+  }
+  return { rows: named(table), head: named(`${table}_head`), log: named(`${table}_log`) }
+}

@@ -1,0 +1,117 @@
+/** The table of bills in PostgreSQL. One transaction for each bill; one connection, which is made when it is needed. */
+import { type Bill, isEnd } from '../../base/bill.ts'
+import { failpoint } from '../../base/failpoint.ts'
+import { type JoinedRow, standingIn } from '../standing.ts'
+import { type BillTable, mostReadBytes, type Outcome, Refused, type Standing, TableTrouble } from '../table.ts'
+import { type PostgresPlace, Session } from './session.ts'
+import { type Statements, statementsOf } from './statements.ts'
+import { dataRefusal } from './troubles.ts'
+
+export interface PostgresOptions {
+  readonly place: PostgresPlace
+  readonly schema: string
+  readonly table: string
+  /** Whether each generation is kept in the log. */
+  readonly log: boolean
+  /** The name of this cluster in the heads. */
+  readonly cluster: string
+  readonly timeoutMs: number
+}
+
+interface Claimed {
+  readonly generation: string
+  readonly revision: string
+}
+
+export class PostgresTable implements BillTable {
+  readonly #options: PostgresOptions
+  readonly #statements: Statements
+  #session: Session | undefined
+
+  constructor(options: PostgresOptions) {
+    this.#options = options
+    this.#statements = statementsOf(options.schema, options.table)
+  }
+
+  async write(bills: readonly Bill[], signal: AbortSignal): Promise<readonly Outcome[]> {
+    const outcomes: Outcome[] = []
+    for (const bill of bills) outcomes.push(await this.#within(signal, session => this.#writeOne(session, bill)))
+    return outcomes
+  }
+
+  read(signal: AbortSignal): Promise<ReadonlyMap<string, Standing>> {
+    return this.#within(signal, async session => {
+      await session.begin('READ ONLY')
+      const rows = await session.query<JoinedRow>(this.#statements.read, [this.#options.cluster], mostReadBytes)
+      await session.end('COMMIT')
+      return standingIn(rows)
+    })
+  }
+
+  async rest(): Promise<void> {
+    this.#session?.close()
+    this.#session = undefined
+  }
+
+  /** @throws {TableTrouble}; the connection is then given up */
+  async #within<T>(signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T> {
+    const { place, timeoutMs } = this.#options
+    signal.throwIfAborted()
+    try {
+      this.#session ??= await Session.open(place, timeoutMs)
+      return await work(this.#session)
+    } catch (error) {
+      await this.rest()
+      throw error
+    }
+  }
+
+  async #writeOne(session: Session, bill: Bill): Promise<Outcome> {
+    await session.begin('READ WRITE')
+    try {
+      const claimed = await this.#claim(session, bill)
+      await failpoint('billing.in-transaction', bill.name)
+      if (claimed) await this.#writeRows(session, bill, claimed)
+      const outcome = claimed ? 'written' : await this.#standing(session, bill)
+      await session.end('COMMIT')
+      return outcome
+    } catch (error) {
+      const refusal = dataRefusal(error)
+      if (refusal === undefined) throw error
+      await session.end('ROLLBACK')
+      return new Refused(refusal)
+    }
+  }
+
+  async #claim(session: Session, bill: Bill): Promise<Claimed | undefined> {
+    const { claim, close } = this.#statements
+    const key = [bill.uid, bill.name, this.#options.cluster]
+    const rows = isEnd(bill)
+      ? await session.query<Claimed>(close, key)
+      : await session.query<Claimed>(claim, [...key, bill.generation, bill.revision])
+    return rows[0]
+  }
+
+  async #writeRows(session: Session, bill: Bill, { generation, revision }: Claimed): Promise<void> {
+    const { cluster, log } = this.#options
+    const billing = isEnd(bill) ? {} : bill.billing
+    const [names, values] = [Object.keys(billing), Object.values(billing)]
+    if (log) {
+      const row = [bill.uid, bill.name, cluster, generation, revision, isEnd(bill), JSON.stringify(billing)]
+      await session.query(this.#statements.log, row)
+    }
+    await session.query(this.#statements.remove, [bill.uid, names])
+    if (names.length > 0) await session.query(this.#statements.upsert, [bill.uid, bill.name, names, values])
+  }
+
+  /** Why nothing was claimed. */
+  async #standing(session: Session, bill: Bill): Promise<Outcome> {
+    const rows = await session.query<Claimed & { readonly closed: boolean }>(this.#statements.standing, [bill.uid])
+    const [head] = rows
+    if (!head) throw new TableTrouble('Refused', 'a head is gone that was there')
+    if (head.closed) return isEnd(bill) ? 'same' : 'closed'
+    const isSame =
+      !isEnd(bill) && Number(head.generation) === bill.generation && Number(head.revision) === bill.revision
+    return isSame ? 'same' : 'older'
+  }
+}

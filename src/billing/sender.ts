@@ -1,0 +1,222 @@
+/**
+ * Sends bills from the outbox to the table, one replica at a time by lease, and compares the table with the LNamespaces. The lease
+ * spares work: two senders do no harm, since the row refuses what is older. While the database is away everything else goes on.
+ */
+import { backoffMs } from '../base/backoff.ts'
+import { type Bill, isEnd } from '../base/bill.ts'
+import { RetryLater } from '../base/errors.ts'
+import { failpoint } from '../base/failpoint.ts'
+import { jittered } from '../base/loop.ts'
+import { Duty, type DutyRest, type Take } from '../duties/duty.ts'
+import type { Leases } from '../leases/leases.ts'
+import type { BillStore, TakenBills, WaitingBill } from '../store/bills.ts'
+import { Rarely } from '../telemetry/rarely.ts'
+import type { Compared, Gone } from './compare.ts'
+import { Comparing, type ComparingOptions } from './comparing.ts'
+import { Ledger } from './ledger.ts'
+import { type BillTable, type Outcome, Refused, refusedWords, TableTrouble, type TroubleReason } from './table.ts'
+import { wavesOf } from './waves.ts'
+
+export interface SenderOptions extends ComparingOptions {
+  readonly table: BillTable
+  readonly store: Pick<BillStore, 'put' | 'mark' | 'take' | 'end'>
+  readonly leases: Pick<Leases, 'acquireTask'>
+  /** Key of the lease. */
+  readonly lease: string
+  readonly leaseTtlMs: number
+  /** Whether nothing is sent: another installation serves the tenants. */
+  readonly isElsewhere: () => boolean
+  /** The condition of an LNamespace may have changed. */
+  readonly onTold: (name: string) => void
+  readonly onOutcome: (bill: Bill, outcome: OutcomeWord) => void
+  readonly onFailed: (reason: TroubleReason) => void
+}
+
+export type OutcomeWord = 'written' | 'same' | 'older' | 'closed' | 'refused'
+
+/** Bills that wait, as the replica that sends has last seen them. */
+export interface Depth {
+  readonly depth: number
+  readonly oldestMs: number
+}
+
+/** How often the outbox is read by the replica that sends, and the lease is tried by others. */
+const lookMs = 500
+const idleMs = 2_000
+const jitter = 0.1
+const backoff = { baseMs: 500, capMs: 5_000 }
+/** The share of a lease in which nobody else can have it. */
+const heldShare = 0.66
+/** A bill that the table refuses is tried again after this time. */
+const refusedMs = 60_000
+const closedWords = 'the table has the end of this LNamespace, which is final'
+
+export class Sender {
+  readonly ledger: Ledger
+  readonly #options: SenderOptions
+  readonly #duty: Duty
+  readonly #redisTrouble: Rarely
+  readonly #sqlTrouble: Rarely
+  readonly #comparing: Comparing
+  /** When bills that were refused are tried again, by field. */
+  readonly #refused = new Map<string, number>()
+  #token: string | undefined
+  #failures = 0
+  #depth: Depth | undefined
+
+  constructor(options: SenderOptions) {
+    const { clock, log, leases, lease } = options
+    this.#options = options
+    this.ledger = new Ledger(clock)
+    this.#comparing = new Comparing(options)
+    const words = (what: string) => ({ trouble: `${what}: bills wait`, over: 'bills are sent again' })
+    this.#redisTrouble = new Rarely({ clock, log, ...words('the outbox of bills cannot be used') })
+    this.#sqlTrouble = new Rarely({ clock, log, ...words('the database of bills cannot be used') })
+    this.#duty = new Duty({
+      ...{ clock, leases, lease },
+      round: take => this.#round(take),
+      failed: (error, failures) => {
+        if (error instanceof RetryLater) this.#redisTrouble.failed(error.message)
+        else log.error({ err: error }, 'sending bills failed')
+        return { ms: backoffMs(failures, backoff) }
+      },
+      onEnd: () => this.#forget(),
+    })
+  }
+
+  start(): void {
+    this.#duty.start()
+  }
+
+  async stop(): Promise<void> {
+    await this.#duty.stop()
+    await this.#options.table.rest()
+  }
+
+  /** A bill was put. */
+  wake(): void {
+    if (this.#token !== undefined) this.#duty.wake()
+  }
+
+  /** Redis may have lost the outbox. */
+  compare(): void {
+    this.#comparing.soon()
+    this.wake()
+  }
+
+  /** A watch has shown an end. Where another replica sends, it sees the same; whoever takes over compares. */
+  gone(gone: Gone): void {
+    if (this.#token === undefined) return
+    this.#comparing.gone(gone)
+    this.#duty.wake()
+  }
+
+  /** Undefined where another replica sends. */
+  get depth(): Depth | undefined {
+    return this.#depth
+  }
+
+  async #round(take: Take): Promise<DutyRest> {
+    const { store, lease, leaseTtlMs, clock, isElsewhere } = this.#options
+    if (isElsewhere()) return { ms: idleMs }
+    const askedMs = clock.monotonicMs()
+    const token = await take()
+    if (token === null) {
+      this.#redisTrouble.worked()
+      return { ms: jittered(idleMs, jitter) }
+    }
+    const taken = await store.take(lease, token)
+    if (!taken) throw new RetryLater('the lease is lost')
+    this.#redisTrouble.worked()
+    if (this.#token !== token) this.#comparing.soon()
+    this.#token = token
+    this.#depth = taken
+    this.ledger.holdsUntil(askedMs + leaseTtlMs * heldShare)
+    return { ...(await this.#work(token, taken)), keep: true }
+  }
+
+  /** Nothing of it ends the lease but a silent Redis: another replica has the same database. */
+  async #work(token: string, taken: TakenBills): Promise<DutyRest> {
+    try {
+      const { lease } = this.#options
+      const isClosing = await this.#comparing.close(this.#duty.signal)
+      const isMore = await this.#send(taken)
+      const compared = await this.#comparing.compareIfDue({ lease, token }, taken.complete, this.#duty.signal)
+      if (compared) this.#noteCompared(compared)
+      this.#sqlTrouble.worked()
+      this.#failures = 0
+      return { ms: isMore || isClosing || compared ? 0 : lookMs }
+    } catch (error) {
+      if (!(error instanceof TableTrouble)) throw error
+      this.#failures += 1
+      this.#options.onFailed(error.reason)
+      this.#sqlTrouble.failed(`${error.message} (${error.detail})`, {}, error.reason)
+      for (const { bill } of taken.bills) this.#not(bill, error.reason, error.message)
+      return { ms: backoffMs(this.#failures, backoff) }
+    }
+  }
+
+  /** @returns whether more may wait */
+  async #send({ bills }: TakenBills): Promise<boolean> {
+    const nowMs = this.#options.clock.monotonicMs()
+    const ready = bills.filter(({ field }) => (this.#refused.get(field) ?? 0) <= nowMs)
+    for (const wave of wavesOf(ready)) {
+      this.#duty.signal.throwIfAborted()
+      await this.#sendWave(wave)
+    }
+    return ready.length > 0
+  }
+
+  async #sendWave(wave: readonly WaitingBill[]): Promise<void> {
+    const { table, store } = this.#options
+    const first = wave[0]!.bill.name
+    await failpoint('billing.before-write', first)
+    const outcomes = await table.write(
+      wave.map(({ bill }) => bill),
+      this.#duty.signal,
+    )
+    await failpoint('billing.after-write', first)
+    for (const [index, waiting] of wave.entries()) {
+      this.#note(waiting, outcomes[index]!)
+      if (!(outcomes[index] instanceof Refused)) await store.end(waiting)
+    }
+  }
+
+  #note({ bill, field }: WaitingBill, outcome: Outcome): void {
+    const { onOutcome, log, onTold, clock } = this.#options
+    this.#refused.delete(field)
+    if (outcome instanceof Refused) {
+      this.#refused.set(field, clock.monotonicMs() + refusedMs)
+      log.error({ tenant: bill.name, uid: bill.uid, reason: outcome.detail }, 'the database of bills refuses a bill')
+      onOutcome(bill, 'refused')
+      this.#not(bill, 'Refused', refusedWords)
+      return
+    }
+    onOutcome(bill, outcome)
+    if (isEnd(bill)) this.ledger.drop(bill.uid)
+    else if (outcome === 'closed') {
+      log.error({ tenant: bill.name, uid: bill.uid }, closedWords)
+      this.#not(bill, 'Closed', closedWords)
+    } else if (outcome !== 'older' && this.ledger.written(bill)) onTold(bill.name)
+  }
+
+  #not(bill: Bill, reason: string, message: string): void {
+    if (!isEnd(bill) && this.ledger.not(bill.uid, reason, message)) this.#options.onTold(bill.name)
+  }
+
+  #noteCompared({ right, differences, ends }: Compared): void {
+    const { log, onCompared, onTold } = this.#options
+    for (const entry of right) if (this.ledger.written(entry)) onTold(entry.name)
+    onCompared(differences + ends === 0 ? 'same' : 'different')
+    if (differences + ends > 0) log.info({ differences, ends }, 'the table of bills differed from the LNamespaces')
+  }
+
+  #forget(): void {
+    this.#token = undefined
+    this.#depth = undefined
+    this.#comparing.forget()
+    this.#refused.clear()
+    this.ledger.forget()
+    void this.#options.table.rest()
+  }
+}
