@@ -18,6 +18,7 @@ const usage = `usage: skylab serve --config FILE             answer requests unt
                                               print a lab's objects as YAML; reads user and request as JSON
        skylab rights --config FILE --namespace NAME
                                               print the rights that an operator grants to this installation, as YAML
+       skylab tables --config FILE            print the statements that make the tables of bills (tenants.billing), as SQL
        skylab heal --config FILE [--apply [--with-labs]] [--json]
                                               show the effects of a poisoned operation counter; --apply removes them,
                                               running labs only with --with-labs
@@ -28,7 +29,7 @@ const usage = `usage: skylab serve --config FILE             answer requests unt
 
 In the environment: SKYLAB_PORT, SKYLAB_MONITORING_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY override the file.
 ENABLE_CULLING, CULL_IDLE_TIME, IDLENESS_CHECK_PERIOD add to it for notebooks.
-rights contacts no server; images and render contact only the registry, and vet only the Kubernetes API. render masks secret values unless --secrets is given.
+rights and tables contact no server; images and render contact only the registry, and vet only the Kubernetes API. render masks secret values unless --secrets is given.
 heal contacts Redis and the Kubernetes API, and changes nothing without --apply.
 Exit codes: 0 success, 1 failed, 2 the command or a file is wrong.
 `
@@ -67,6 +68,7 @@ async function run(command: FileCommand, { env, serve, out, err }: Invocation): 
   if (command.kind === 'images') return (await import('./cli/images.ts')).showImages(command, { out, err })
   if (command.kind === 'render') return (await import('./cli/render.ts')).renderFiles(command, { out, err })
   if (command.kind === 'rights') return (await import('./cli/rights.ts')).showRights(command, { out, err })
+  if (command.kind === 'tables') return (await import('./cli/tables.ts')).showTables(command, env, { out, err })
   if (command.kind === 'check') return check(command, { env, out, err })
   const settings = await loadSettings(command.config, env, command.kind === 'gateway' ? { run: 'gateway' } : {})
   if (command.kind === 'heal') return (await import('./cli/heal.ts')).heal(settings, command, { out, err })
@@ -94,7 +96,7 @@ interface CheckCommand {
 }
 
 type FileCommand =
-  | { readonly kind: 'serve' | 'gateway'; readonly config: string }
+  | { readonly kind: 'serve' | 'gateway' | 'tables'; readonly config: string }
   | CheckCommand
   | { readonly kind: 'images'; readonly config: string; readonly json: boolean }
   | { readonly kind: 'rights'; readonly config: string; readonly namespace?: string | undefined }
@@ -145,6 +147,7 @@ const takenBy: Readonly<Record<FileCommand['kind'], readonly string[]>> = {
   check: ['config', 'manifests', 'without-secrets'],
   images: ['config', 'json'],
   rights: ['config', 'namespace'],
+  tables: ['config'],
   heal: ['config', 'apply', 'with-labs', 'json'],
   vet: ['config', 'against', 'write', 'json'],
   render: ['config', 'user', 'lab', 'secrets'],

@@ -43,6 +43,12 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   'src/tenants': ['src/base', 'src/config', 'src/kube', 'src/reconcile'],
   // Sudo with an end, which people ask for by REST, and the events of tenants.
   'src/sudo': ['src/base', 'src/config', 'src/telemetry', 'src/kube', 'src/store', 'src/reconcile', 'src/tenants'],
+  // The bills of tenants: what is compared and sent, and how each database is written.
+  'src/billing': [
+    ...['src/base', 'src/telemetry', 'src/http', 'src/kube', 'src/store', 'src/leases', 'src/duties'],
+    // Tokens of Google, and HTTP with patience.
+    ...['src/images/registry', 'src/tenants/billing.ts'],
+  ],
   // The rules of apps, without I/O.
   'src/apps': ['src/base', 'src/config', 'src/kube', 'src/kube/pods', 'src/reconcile', 'src/tenants/words.ts'],
   // The work of replicas of apps beside their objects: tables that gateways follow, and starts and stops that others ask for.
@@ -95,7 +101,8 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   // Development: programs, the parts that they start, and the tests.
   'dev/process': ['src/base'],
   'dev/redis': ['src/store', 'dev/process'],
-  'dev/setup': ['dev/process', 'dev/redis'],
+  'dev/postgres': ['dev/process'],
+  'dev/setup': ['dev/process', 'dev/redis', 'dev/postgres'],
   'dev/image': ['src/base', 'src/images', 'dev/process', 'dev/setup'],
   'dev/kube': ['src', 'dev/process', 'dev/setup'],
   'dev/node': ['dev/process', 'dev/setup', 'dev/kube', 'dev/image'],

@@ -8,7 +8,7 @@ import { appRoute, type RouteFacts } from './route.ts'
 import { appStatus, type StatusFacts } from './status.ts'
 
 const result: Result = {
-  ...{ settled: true, conflicts: [], awaited: [], failure: undefined, due: [] },
+  ...{ settled: true, made: true, conflicts: [], awaited: [], failure: undefined, due: [] },
   ...{ onlyRevocations: undefined, contended: false },
 }
 const service = factOf(

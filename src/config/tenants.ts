@@ -1,6 +1,7 @@
 /** The block `tenants`: what a namespace that people make themselves may be called, may carry, and gets. */
 import { z } from 'zod'
 import { parseQuantity } from '../base/quantity.ts'
+import { tenantBilling } from './billing.ts'
 import { seconds } from './values.ts'
 import { vetting } from './vetting.ts'
 
@@ -126,6 +127,9 @@ const fields = z.strictObject({
   vetting: vetting.prefault({}).describe('comparison of the rights of the cluster with what was vetted'),
   policyIntervalSeconds: seconds(60).describe('interval of checks that the admission policies of tenants work'),
   room: z.number().int().positive().default(16).describe('tenants that this replica writes at once'),
+  billing: tenantBilling
+    .optional()
+    .describe('send bills of all namespaces to a database; without it nothing of it is loaded'),
 })
 
 const levelOf = (level: (typeof podSecurityLevels)[number]): number => podSecurityLevels.indexOf(level)

@@ -25,6 +25,7 @@ export function resultOf({ acts, verdict }: Look, more: Pick<Result, 'failure' |
     ...more,
     onlyRevocations: verdict.onlyRevocations,
     settled: acts.length === 0 && failure === undefined && due.length === 0,
+    made: acts.length === 0 && failure === undefined,
     conflicts: acts.flatMap(act => (act.act === 'conflict' ? act.fact : [])),
     awaited: acts.flatMap(act => (act.act === 'await' ? act.fact : [])),
   }

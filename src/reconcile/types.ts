@@ -142,8 +142,10 @@ export type Act = Create | Alter | Remove | Await | Conflict
 
 /** The state that a turn has left. */
 export interface Result {
-  /** Every object is as wanted. */
+  /** Every object is as wanted, and every effect is written. */
   readonly settled: boolean
+  /** Every object is as wanted, though effects may wait for Redis. */
+  readonly made: boolean
   readonly conflicts: readonly Fact[]
   readonly awaited: readonly Fact[]
   /** Why a write was refused, or is not answered at the third try, in at most 1,000 characters; undefined if none is. */

@@ -13,6 +13,7 @@ import { parseTokens, type TokenRecord } from '../identity/tokens.ts'
 import type { VettedState } from '../tenants/vetting/state.ts'
 import { type Pair, readPair, type TlsFiles, UnusableFile } from '../tls/files.ts'
 import { servesAppsRest } from './app-checks.ts'
+import { type BillingSettings, billingProblems, billingWarnings, readBilling, withBillingOf } from './billing.ts'
 import {
   configWarnings,
   crossProblems,
@@ -58,6 +59,8 @@ export interface Settings {
   readonly registryCredentials?: string
   /** The controller's own namespace: `kubernetes.namespace`, else its pod's, else `skylab`. */
   readonly namespace: string
+  /** Where bills of tenants go; undefined if none are sent. */
+  readonly billing?: BillingSettings | undefined
   /** Permitted settings that an operator should know about. */
   readonly warnings: readonly string[]
 }
@@ -78,7 +81,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 /**
  * Reads and checks the configuration and every file that it names; paths in it are relative to its own folder.
  * The environment overrides: SKYLAB_PORT, SKYLAB_MONITORING_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY. Of a process for notebooks
- * it adds what `culling.ts` says.
+ * it adds what `culling.ts` says, and of one for tenants what `billing.ts` says.
  * @throws {ConfigError} with all problems found
  */
 export async function loadSettings(
@@ -87,8 +90,8 @@ export async function loadSettings(
   { run, podNamespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace' }: LoadOptions = {},
 ): Promise<Settings> {
   const envProblems: string[] = []
-  const { config, warnings } = withCulling(withPorts(await readConfig(file, run), env, envProblems), env)
-  const problems = [...envProblems, ...crossProblems(config)]
+  const { config, warnings } = withEnvironment(await readConfig(file, run), env, envProblems)
+  const problems = [...envProblems, ...crossProblems(config), ...billingProblems(config, env)]
   const reader = new FileReader(dirname(resolve(file)), problems)
   // The others' secrets are not there.
   const ofLabs = servesLabs(config) ? await readLabFiles(config, env, reader, problems) : withoutLabs
@@ -112,6 +115,11 @@ export async function loadSettings(
     servesTenants(config) && webhooks ? await readTls('tenants.webhooks', webhooks, reader, problems) : undefined
   const kubeconfig = await reader.present('kubernetes.kubeconfig', config.kubernetes.kubeconfig)
   const tracingHeaders = await readTracingHeaders(config, reader, problems)
+  const billing = await readBilling(config, env, {
+    present: (key, path) => reader.present(key, path),
+    writable: (key, path) => reader.writable(key, path),
+    authorities: (key, path) => readAuthorities(key, path, reader, problems),
+  })
   const auditFile = await reader.writable('audit.file', config.audit.file)
   if (problems.length > 0) throw new ConfigError(file, problems)
   return {
@@ -123,11 +131,11 @@ export async function loadSettings(
     replica: env.SKYLAB_REPLICA || hostname(),
     ...ofLabs,
     ...ofApi,
-    ...{ gatewayKeys, gatewayLogin, redisLogin, vetted },
+    ...{ gatewayKeys, gatewayLogin, redisLogin, vetted, billing },
     ...(webhookTls && { webhookTls }),
     tracingHeaders,
     namespace: config.kubernetes.namespace ?? (await podNamespace(podNamespaceFile)),
-    warnings: [...warnings, ...configWarnings(config)],
+    warnings: [...warnings, ...configWarnings(config), ...billingWarnings(config, env)],
   }
 }
 
@@ -138,11 +146,14 @@ export async function loadSettings(
  */
 export async function checkWithoutSecrets(file: string, env: Environment): Promise<readonly string[]> {
   const problems: string[] = []
-  const { config, warnings } = withCulling(withPorts(await readConfig(file), env, problems), env)
-  problems.push(...crossProblems(config))
+  const { config, warnings } = withEnvironment(await readConfig(file), env, problems)
+  problems.push(...crossProblems(config), ...billingProblems(config, env))
   if (problems.length > 0) throw new ConfigError(file, problems)
-  return [...warnings, ...configWarnings(config)]
+  return [...warnings, ...configWarnings(config), ...billingWarnings(config, env)]
 }
+
+const withEnvironment = (config: Config, env: Environment, problems: string[]) =>
+  withCulling(withBillingOf(env, withPorts(config, env, problems)), env)
 
 export type Run = Config['run'][number]
 

@@ -20,6 +20,8 @@ export type AuditAction =
   | 'heal.counter'
   | 'sudo.grant'
   | 'sudo.end'
+  | 'billing.write'
+  | 'billing.close'
   | 'activity.push'
   | 'activity.keep'
   | 'activity.release'

@@ -35,6 +35,7 @@ const labels = new Set([
     'phase',
     'lane',
     'cause',
+    'driver',
   ],
   ...['version', 'node', 'run'],
 ])

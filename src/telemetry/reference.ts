@@ -1,6 +1,7 @@
 /** Renders the reference of metrics: a table made from the registry that a replica serves. */
 import { Registry } from 'prom-client'
 import { createAppGauges } from './app-gauges.ts'
+import { createBillingMetrics } from './billing-metrics.ts'
 import { CullingMetrics } from './culling-metrics.ts'
 import { createGatewayMetrics } from './gateway-metrics.ts'
 import { createGauges, type GaugeSources } from './gauges.ts'
@@ -12,7 +13,8 @@ import { createWebhookMetrics } from './webhook-metrics.ts'
 
 const head = `# Metrics
 
-<!-- Made by \`npm run docs\` of src/telemetry (metrics.ts, gauges.ts, app-gauges.ts, tenant-gauges.ts, notebook-gauges.ts,
+<!-- Made by \`npm run docs\` of src/telemetry (metrics.ts, gauges.ts, app-gauges.ts, tenant-gauges.ts, billing-metrics.ts,
+     notebook-gauges.ts,
      idle-metrics.ts, culling-metrics.ts, gateway-metrics.ts): change those. -->
 
 Each replica serves these metrics in Prometheus' text format at \`/metrics\` on its monitoring port. Values of labels come from
@@ -36,6 +38,7 @@ export function metricsReference(): string {
     vetDifferences: () => undefined,
   })
   createWebhookMetrics(registry)
+  createBillingMetrics(registry, { driver: '', depth: () => undefined })
   createNotebookGauges(registry, { policyActive: () => undefined })
   createAppGauges(registry, { apps: () => ({ phases: {}, conditions: {} }), policyActive: () => undefined })
   createIdleMetrics(registry, { kinds: [], census: async () => undefined })

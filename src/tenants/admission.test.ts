@@ -5,6 +5,7 @@ import { completed, golden } from '../../test/kit/tenants/admission-golden.ts'
 import { siteTenants } from '../../test/kit/tenants/objects.ts'
 import { BadReview, creationIn, patchesFor, refusalOf } from './admission.ts'
 import { settingsOf } from './testing/world.ts'
+import { tenantAnnotations } from './words.ts'
 
 const settings = { ...settingsOf(), ownNamespace: 'skylab', tenants: siteTenants }
 const resource = { group: 'gial.lblw.dev', version: 'v1beta1', resource: 'lnamespaces' }
@@ -22,6 +23,18 @@ describe('patchesFor', () => {
     const object = completed(row) as never
     expect(patchesFor({ ...creation!, object })).toEqual([])
   })
+})
+
+test('patchesFor notes the groups of the creator that defaults of billing name, and no others', () => {
+  const object = { metadata: { name: 'blue', annotations: { [tenantAnnotations.requesterGroups]: 'forged' } } }
+  const userInfo = { username: 'ada', groups: ['chess', 'physics', 'art'] }
+  const { creation } = creationIn(review('ada', object, { userInfo }))
+  const noted = (named: readonly string[]) =>
+    patchesFor(creation!, named).filter(({ path }) => path.endsWith('-groups'))
+  expect(noted(['art', 'biology', 'physics'])).toEqual([
+    { op: 'add', path: '/metadata/annotations/lns.skylab~1requester-groups', value: 'art\nphysics' },
+  ])
+  expect(noted(['biology'])).toEqual([])
 })
 
 describe('refusalOf', () => {
@@ -53,7 +66,7 @@ describe('refusalOf', () => {
   )
 
   test('has a case of each policy', () => {
-    expect([creations(admittedCases).length, creations(refusedCases).length]).toEqual([9, 16])
+    expect([creations(admittedCases).length, creations(refusedCases).length]).toEqual([9, 17])
   })
 
   test('asks nobody about a creation that takes no privilege', async () => {

@@ -12,6 +12,7 @@ import { tenantAnnotations, tenantGroup } from './words.ts'
 export interface Creation {
   /** Who asks. */
   readonly username: string
+  readonly groups?: readonly string[]
   readonly object: JsonObject
 }
 
@@ -37,14 +38,25 @@ export function creationIn(review: unknown): { readonly uid: string; readonly cr
   const { group, resource: plural } = asObject(resource)
   const isCreation = operation === 'CREATE' && group === tenantGroup && plural === 'lnamespaces' && !subResource
   if (!isCreation) return { uid, creation: undefined }
+  const { groups } = asObject(userInfo)
   const username = asText(asObject(userInfo).username)
   if (username === '') throw new BadReview('request.userInfo.username is empty')
   if (asText(asObject(asObject(object).metadata).name) === '') throw new BadReview('request.object has no name')
-  return { uid, creation: { username, object: asObject(object) } }
+  return {
+    uid,
+    creation: { username, groups: Array.isArray(groups) ? groups.map(asText) : [], object: asObject(object) },
+  }
 }
 
-/** The creator is the requester, and without a list the first sudoer. */
-export function patchesFor({ username, object }: Creation): readonly JsonPatch[] {
+/**
+ * The creator is the requester, and without a list the first sudoer.
+ * @param named groups that defaults of billing name: those of the creator are noted
+ */
+export function patchesFor(
+  { username, groups = [], object }: Creation,
+  named: readonly string[] = [],
+): readonly JsonPatch[] {
+  const noted = named.filter(group => groups.includes(group)).join('\n')
   const { annotations } = asObject(object.metadata)
   const { spec } = object
   const hasSudoers = Object.hasOwn(asObject(spec), 'sudoers')
@@ -54,19 +66,24 @@ export function patchesFor({ username, object }: Creation): readonly JsonPatch[]
     ...(annotations ? [] : [add('/metadata/annotations', {})]),
     ...(Object.hasOwn(asObject(annotations), tenantAnnotations.requester)
       ? []
-      : [add(`/metadata/annotations/${tenantAnnotations.requester.replace('/', '~1')}`, username)]),
+      : [add(pathOf(tenantAnnotations.requester), username)]),
+    ...(noted === '' || asObject(annotations)[tenantAnnotations.requesterGroups] === noted
+      ? []
+      : [add(pathOf(tenantAnnotations.requesterGroups), noted)]),
     ...(hasSudoers || isOfTheCluster(username)
       ? []
       : [...(spec ? [] : [add('/spec', {})]), add('/spec/sudoers', sudoers)]),
   ]
 }
 
+const pathOf = (annotation: string): string => `/metadata/annotations/${annotation.replace('/', '~1')}`
+
 /**
  * Why a creation is refused; undefined if it is not.
  * @param mayOverride whether who asks has the verb `override` on this LNamespace: asked only if it matters
  */
 export async function refusalOf(
-  { username, object }: Creation,
+  { username, groups = [], object }: Creation,
   settings: TenantSettings,
   mayOverride: () => Promise<boolean>,
 ): Promise<string | undefined> {
@@ -77,6 +94,9 @@ export async function refusalOf(
   const requester = `metadata.annotations[${tenantAnnotations.requester}]`
   if (asObject(metadata.annotations)[tenantAnnotations.requester] !== username)
     return `${requester} must be who asks, ${username}: leave it out, and it is added`
+  const noted = asText(asObject(metadata.annotations)[tenantAnnotations.requesterGroups])
+  if (noted !== '' && !noted.split('\n').every(group => groups.includes(group)))
+    return `metadata.annotations[${tenantAnnotations.requesterGroups}] must be groups of who asks: leave it out`
   if (labels.some(isBelieved))
     return 'spec.namespaceLabelOverrides: labels of Kubernetes, of Skylab and istio.io/rev cannot be overridden'
   const reserved = reservedWords(name, settings)

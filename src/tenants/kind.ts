@@ -4,6 +4,7 @@ import type { Change } from '../kube/picture.ts'
 import { canonical } from '../reconcile/merge.ts'
 import { refKey, refOf } from '../reconcile/plan.ts'
 import type { Fact, Hold, Kind, Poke, Source, Verdict, Wanted } from '../reconcile/types.ts'
+import { billingEffects, billingOf, isBilled } from './billing.ts'
 import { firstEnd, grantsText, runningGrants } from './grants.ts'
 import { developerName, editName, platformName, sudoerName, sudoName, tenantOfName, userOfName } from './names.ts'
 import { belongsTo, isOwnedBy, withoutForeign } from './objects.ts'
@@ -59,12 +60,15 @@ export function desiredTenant(name: string, world: TenantWorld, nowMs: number): 
   const { bounds, rights } = standingOf(name, world)
   const unguarded = world.unguarded()
   const base = { do: 'hold', parent, ...(unguarded !== undefined && { onlyRevocations: unguarded }) } as const
+  const { billing } = world
   // A deletion may ask that all stays.
   if (isOrphaning(parent)) return { ...base, objects: [], standing: [] }
   const admission = admitted(parent, world)
   // The Namespace and what bounds it are left alone: neither is a right, and the garbage collector has them in the end.
-  if (parent.deleting || 'refusal' in admission) return { ...base, objects: [], standing: rights }
-  return { ...base, ...holding(parent, admission.spec, { bounds, rights }, world, nowMs) }
+  if (parent.deleting) return { ...base, objects: [], standing: rights }
+  const effects = billing && isBilled(parent, 'spec' in admission) ? billingEffects(parent, billing) : []
+  if ('refusal' in admission) return { ...base, objects: [], standing: rights, effects }
+  return { ...base, effects, ...holding(parent, admission.spec, { bounds, rights }, world, nowMs) }
 }
 
 function holding(
@@ -84,6 +88,7 @@ function holding(
       isGuarded,
       hasRights: rights.length > 0,
       standing: world.sights.namespaces.get(nameOf(parent)),
+      billing: world.billing && billingOf(parent, world.billing.config),
     }),
     ...tenantRights(parent, spec, granted, installation),
   ]

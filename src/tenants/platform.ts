@@ -1,4 +1,6 @@
 /** The namespace of a tenant, and what bounds it: quota, limits, network. Pure. */
+
+import type { Billing } from '../base/bill.ts'
 import type { KubeObject } from '../base/domain.ts'
 import { asObject, asOptionalText } from '../base/json.ts'
 import type { PlatformConfig } from '../config/tenants.ts'
@@ -16,6 +18,8 @@ export interface PlatformOptions {
   readonly hasRights: boolean
   /** The object that has the name of the Namespace. */
   readonly standing: Fact | undefined
+  /** Billing in effect, where bills are sent. */
+  readonly billing?: Billing | undefined
 }
 
 export function platformObjects(parent: Fact, spec: TenantSpec, options: PlatformOptions): readonly Wanted[] {
@@ -51,9 +55,15 @@ const adoptionOf = ({ owned }: Fact): unknown => asObject(asObject(owned.metadat
 function namespaceOf(
   parent: Fact,
   { labels, platform }: TenantSpec,
-  { installation, standing }: PlatformOptions,
+  { installation, standing, billing = {} }: PlatformOptions,
 ): KubeObject {
   const adoption = asOptionalText(standing && adoptionOf(standing))
+  const annotations = {
+    // It stays as it is: it is read, and never written.
+    ...(adoption !== undefined && { [tenantAnnotations.adopt]: adoption }),
+    // For programs that count costs by namespace, and know nothing of LNamespaces.
+    ...(!isEmpty(billing) && { [tenantAnnotations.billing]: JSON.stringify(billing) }),
+  }
   return {
     ...{ apiVersion: 'v1', kind: 'Namespace' },
     metadata: {
@@ -64,8 +74,7 @@ function namespaceOf(
         [tenantLabels.uid]: parent.uid,
         [tenantLabels.podSecurity]: platform.podSecurity,
       },
-      // It stays as it is: it is read, and never written.
-      ...(adoption !== undefined && { annotations: { [tenantAnnotations.adopt]: adoption } }),
+      ...(!isEmpty(annotations) && { annotations }),
       ownerReferences: [ownerOf(parent)],
     },
   }

@@ -50,9 +50,14 @@ function wantedNames(settings: SharedSettings): Readonly<Record<string, readonly
     reservednames: unique(names),
     reservedprefixes: unique(prefixes),
     labelprefixes: unique(labelPrefixes),
+    billinggroups: billingGroups(settings.tenants),
     podsecurity: podSecurityLevels.slice(podSecurityLevels.indexOf(laxestPodSecurity)),
   }
 }
+
+/** Groups that defaults of billing name: admission notes which of them a requester has. */
+export const billingGroups = ({ billing }: Pick<TenantSettings['tenants'], 'billing'>): readonly string[] =>
+  unique((billing?.defaults ?? []).flatMap(({ groups }) => groups))
 
 const unique = (names: readonly string[]): readonly string[] => [...new Set(names)]
 

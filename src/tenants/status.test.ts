@@ -4,7 +4,7 @@ import { tenantStatus } from './status.ts'
 import { people, Tenants } from './testing/replicas.ts'
 
 const settled: Result = {
-  settled: true,
+  ...{ settled: true, made: true },
   conflicts: [],
   awaited: [],
   failure: undefined,
@@ -36,11 +36,11 @@ const reasons = async (result: Partial<Result>) => (await conditions(result)).ma
 
 test.each([
   [{}, ['Accepted', 'Made', 'Granted', 'Ready']],
-  [{ settled: false }, ['Accepted', 'Made', 'Waiting', 'Waiting']],
-  [{ settled: false, failure: 'RoleBinding: no' }, ['Accepted', 'Made', 'Refused', 'Refused']],
-  [{ settled: false, contended: true }, ['Accepted', 'Made', 'Contended', 'Contended']],
+  [{ made: false }, ['Accepted', 'Made', 'Waiting', 'Waiting']],
+  [{ made: false, failure: 'RoleBinding: no' }, ['Accepted', 'Made', 'Refused', 'Refused']],
+  [{ made: false, contended: true }, ['Accepted', 'Made', 'Contended', 'Contended']],
   [{ contended: true }, ['Accepted', 'Made', 'Granted', 'Contended']],
-  [{ settled: false, onlyRevocations: 'none' }, ['PolicyMissing', 'Made', 'PolicyMissing', 'PolicyMissing']],
+  [{ made: false, onlyRevocations: 'none' }, ['PolicyMissing', 'Made', 'PolicyMissing', 'PolicyMissing']],
   [{ onlyRevocations: 'none' }, ['PolicyMissing', 'Made', 'Granted', 'PolicyMissing']],
 ])('tenantStatus tells of %j the reasons %j', async (result, expected) => {
   expect(await reasons(result)).toEqual(expected)
@@ -48,11 +48,11 @@ test.each([
 
 test('tenantStatus tells why a write was refused', async () => {
   const failure = 'RoleBinding: forbidden by a webhook'
-  expect((await conditions({ settled: false, failure })).at(-1)).toMatchObject({ status: 'False', message: failure })
+  expect((await conditions({ made: false, failure })).at(-1)).toMatchObject({ status: 'False', message: failure })
 })
 
 test('tenantStatus keeps the time of a condition that is as it was, and tells when another one changed', async () => {
-  const [before, after] = await Promise.all([conditions({}), conditions({ settled: false }, 60_000)])
+  const [before, after] = await Promise.all([conditions({}), conditions({ made: false }, 60_000)])
   const times = (all: readonly Condition[]) => all.map(({ lastTransitionTime }) => lastTransitionTime)
   expect(times(after).slice(0, 2)).toEqual(times(before).slice(0, 2))
   expect(times(after).slice(2)).not.toEqual(times(before).slice(2))

@@ -1,7 +1,9 @@
 /** The status of an LNamespace: its conditions, with reasons in words. Pure. */
+import { type Billing, billingText } from '../base/bill.ts'
 import { asObject, asObjects, type JsonObject } from '../base/json.ts'
 import { keyOf } from '../kube/cache.ts'
 import type { Fact, Result, StatusPatch } from '../reconcile/types.ts'
+import { billedSoFar, billedType, billingOf, isBilled } from './billing.ts'
 import { mayImpersonate } from './effective.ts'
 import { runningGrants } from './grants.ts'
 import { platformName, sudoGroup } from './names.ts'
@@ -34,10 +36,44 @@ export function tenantStatus(name: string, world: TenantWorld, result: Result, n
   const access = accessState(of, spec, world, result, nowMs)
   const states = { Accepted: accepted, NamespaceReady: namespace, AccessReady: access }
   const ready = readyState(Object.values(states), result)
+  const billed = billedState(of, spec !== undefined, world, result)
+  const all = { ...states, ...(billed && { [billedType]: billed }), Ready: ready }
   return {
     of,
-    status: { ...factsOf(of, spec, world, nowMs), conditions: conditionsOf(of, { ...states, Ready: ready }, nowMs) },
+    status: {
+      ...{ ...factsOf(of, spec, world, nowMs), ...billingFacts(of, billed && billingIn(of, world)) },
+      conditions: conditionsOf(of, all, nowMs),
+    },
   }
+}
+
+const billingIn = (of: Fact, { billing }: TenantWorld): Billing | undefined => billing && billingOf(of, billing.config)
+
+/** Billing in effect, without the keys that were; nothing of it where bills are not sent. */
+function billingFacts(of: Fact, billing: Billing | undefined): JsonObject {
+  const before = Object.keys(asObject(asObject(of.owned.status).billing))
+  if (!billing) return before.length === 0 ? {} : { billing: null }
+  const former = before.filter(key => !Object.hasOwn(billing, key)).map(key => [key, null])
+  return { billing: { ...Object.fromEntries(former), ...billing } }
+}
+
+/**
+ * The replica that sends knows it. Others leave it as the status has it: they know less than whoever wrote it. Undefined where
+ * there is no bill.
+ */
+function billedState(of: Fact, isAdmitted: boolean, world: TenantWorld, { due }: Result): State | undefined {
+  const { billing } = world
+  if (!billing || !isBilled(of, isAdmitted)) return undefined
+  const inEffect = billingOf(of, billing.config)
+  const text = billingText(inEffect)
+  const told = billing.told(of.uid)
+  if (told?.is === 'written' && told.text === text) return yes('Billed')
+  if (told?.is === 'not') return no(told.reason, told.message)
+  const { status, reason, message } = billedSoFar(of, inEffect) ?? {}
+  if (typeof reason === 'string' && typeof message === 'string') {
+    return { is: status === 'True', reason, message }
+  }
+  return no('Waiting', due.includes('billing') ? 'Redis does not answer' : 'the bill was not sent yet')
 }
 
 function factsOf(of: Fact, spec: TenantSpec | undefined, world: TenantWorld, nowMs: number): JsonObject {
@@ -90,7 +126,8 @@ function boundsStand(of: Fact, { platform: { quota, limits, network } }: TenantS
 }
 
 function accessState(of: Fact, spec: TenantSpec | undefined, world: TenantWorld, result: Result, nowMs: number): State {
-  if (!spec || !result.settled) return unless(spec, result, 'not all rights are as declared yet')
+  // A bill that waits for Redis delays no right.
+  if (!spec || !result.made) return unless(spec, result, 'not all rights are as declared yet')
   const users = [...spec.sudoers, ...runningGrants(of, spec, nowMs).map(({ user }) => user)]
   const waiting = users.filter(user => !mayImpersonate(user, of, world))
   if (waiting.length === 0) return yes('Granted')
@@ -115,18 +152,19 @@ function readyState(states: readonly State[], { contended }: Result): State {
   return contended ? no('Contended', 'another writer changes the objects again and again') : yes('Ready')
 }
 
-function conditionsOf(of: Fact, states: Readonly<Record<ConditionType, State>>, nowMs: number): readonly JsonObject[] {
-  const before = new Map(asObjects(asObject(of.owned.status).conditions).map(condition => [condition.type, condition]))
+function conditionsOf(of: Fact, states: Readonly<Record<string, State>>, nowMs: number): readonly JsonObject[] {
   const now = `${new Date(nowMs).toISOString().slice(0, 19)}Z`
-  return conditionTypes.map(type => {
-    const { is, reason, message } = states[type]
+  return Object.entries(states).map(([type, { is, reason, message }]) => {
     const status = is ? 'True' : 'False'
-    const former = before.get(type)
+    const former = conditionIn(of, type)
     const lastTransitionTime = former?.status === status ? (former.lastTransitionTime ?? now) : now
     return { type, status, reason, message, observedGeneration: generationOf(of), lastTransitionTime }
   })
 }
 
+const conditionIn = ({ owned }: Fact, type: string): JsonObject | undefined =>
+  asObjects(asObject(owned.status).conditions).find(condition => condition.type === type)
+
 /** Whether a condition is true, as the status says. */
-export const isTrue = ({ owned }: Fact, type: ConditionType): boolean =>
-  asObjects(asObject(owned.status).conditions).some(condition => condition.type === type && condition.status === 'True')
+export const isTrue = (fact: Fact, type: ConditionType | typeof billedType): boolean =>
+  conditionIn(fact, type)?.status === 'True'

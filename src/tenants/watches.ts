@@ -32,6 +32,7 @@ export const tenantWatches = {
       ...[['spec'], ['status'], ['metadata', 'generation'], ['metadata', 'finalizers']],
       ['metadata', 'creationTimestamp'],
       ['metadata', 'annotations', tenantAnnotations.requester],
+      ['metadata', 'annotations', tenantAnnotations.requesterGroups],
     ],
     labelled: false,
   },
@@ -40,6 +41,7 @@ export const tenantWatches = {
     paths: [
       ['metadata', 'labels'],
       ['metadata', 'annotations', tenantAnnotations.adopt],
+      ['metadata', 'annotations', tenantAnnotations.billing],
     ],
     labelled: true,
   },

@@ -32,6 +32,10 @@ export const tenantAnnotations = {
   requester: 'lns.skylab/requester',
   /** On a Namespace: the UID of the LNamespace that may take it over. Only holders of `override` may write it. */
   adopt: 'lns.skylab/adopt',
+  /** On an LNamespace: those groups of its requester that defaults of billing name, by lines. Admission alone writes it. */
+  requesterGroups: 'lns.skylab/requester-groups',
+  /** On a Namespace: its billing in effect, as JSON. */
+  billing: 'lns.skylab/billing',
 } as const
 
 /** Values of `gial.lblw.dev/rbac-type`. */

@@ -1,6 +1,7 @@
 /** The world of the kinds of tenants: the watches, and what is handed in. Pure. */
 import { keyOf } from '../kube/cache.ts'
 import type { Fact } from '../reconcile/types.ts'
+import type { BillingWorld } from './billing.ts'
 import { grantsIn, runningGrants } from './grants.ts'
 import { sudoGroup } from './names.ts'
 import { belongsTo, isOwnedBy } from './objects.ts'
@@ -31,6 +32,8 @@ export interface TenantWorld {
   readonly naming: (tenant: string) => readonly Fact[]
   /** Whether another installation serves the tenants of the cluster: then nothing at all is written. */
   readonly isElsewhere?: () => boolean
+  /** Where bills are sent. */
+  readonly billing?: BillingWorld | undefined
 }
 
 export function tenantWorld(

@@ -2,6 +2,7 @@
 import { Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { BadReview, type Creation, creationIn, type JsonPatch, patchesFor, refusalOf } from '../../tenants/admission.ts'
+import { billingGroups } from '../../tenants/settings.ts'
 import type { TenantSettings } from '../../tenants/spec.ts'
 import { TotalLimit } from '../bounds/held.ts'
 
@@ -51,7 +52,7 @@ export function createWebhooks({ settings, mayOverride, onAnswer }: WebhooksPart
         leave()
       }
     })
-  serve('mutate', async creation => ({ allowed: true, patches: patchesFor(creation) }))
+  serve('mutate', async creation => ({ allowed: true, patches: patchesFor(creation, billingGroups(settings.tenants)) }))
   serve('validate', async (creation, userInfo) => {
     const name = String((creation.object.metadata as { name: unknown }).name)
     try {

@@ -17,7 +17,7 @@ import { type TenantWorld, tenantWorld } from '../../tenants/world.ts'
 import { type Basics, type CreateTracing, makeBasics, version } from '../basics.ts'
 import { joinLeases } from '../declared-leases.ts'
 import { joinKube } from '../kube.ts'
-import type { Stage } from '../part.ts'
+import type { Part, Stage } from '../part.ts'
 import { askForTenantPolicies, policyWords } from './policies.ts'
 import { Vetting } from './vetting.ts'
 import { joinWatches } from './watches.ts'
@@ -31,7 +31,8 @@ interface Parts {
   /** Undefined: the configuration wants no comparison. */
   readonly vetting: Vetting | undefined
   readonly world: TenantWorld
-  readonly reconcilers: readonly Reconciler<TenantWorld>[]
+  /** The reconcilers, and what sends bills. */
+  readonly working: readonly Part[]
 }
 
 export interface TenantReplica extends Parts {
@@ -41,8 +42,18 @@ export interface TenantReplica extends Parts {
   readonly stages: readonly Stage[]
 }
 
-/** @param createTracing only if traces are sent */
-export function makeTenantReplica(settings: Settings, createTracing?: CreateTracing): TenantReplica {
+/** Made before the kinds that it serves. */
+type JoinBilling = typeof import('./billing.ts')['joinBilling']
+
+/**
+ * @param createTracing only if traces are sent
+ * @param joinBilling only if bills are sent
+ */
+export function makeTenantReplica(
+  settings: Settings,
+  createTracing?: CreateTracing,
+  joinBilling?: JoinBilling,
+): TenantReplica {
   const basics = makeBasics(settings, createTracing)
   const { config, clock, log } = basics
   const tenantSettings = tenantSettingsOf(settings)
@@ -78,7 +89,8 @@ export function makeTenantReplica(settings: Settings, createTracing?: CreateTrac
     ...{ holding: new Holding(clock), leaseKey: (name: string) => access.keys.reconcileLease(name) },
     ...{ lockKey: (name: string) => access.keys.reconcileLock(name), leaseTtlMs: config.engine.leaseTtlMs },
   }
-  const served = { ...world, isElsewhere: () => isElsewhere }
+  const billing = joinBilling && settings.billing && joinBilling({ basics, kube, access, settings: settings.billing })
+  const served: TenantWorld = { ...world, isElsewhere: () => isElsewhere, billing: billing?.world }
   const tenants = new Reconciler({ kind: tenantKind(served), ...common })
   const sudoers = new Reconciler({ kind: sudoerKind(served), ...common })
   const reconcilers = [tenants, sudoers]
@@ -93,7 +105,9 @@ export function makeTenantReplica(settings: Settings, createTracing?: CreateTrac
     before = guarding()
     for (const reconciler of reconcilers) reconciler.pokeAll()
   }
-  const parts = { basics, kube, access, watches, policies, vetting, world: served, reconcilers }
+  const bills = billing?.part({ world: served, poke: name => tenants.poke(name) })
+  const working = [...reconcilers, ...(bills ? [bills] : [])]
+  const parts = { basics, kube, access, watches, policies, vetting, world: served, working }
   addGauges(parts)
   return { ...parts, poke, stages: stagesOf(parts) }
 }
@@ -118,7 +132,7 @@ function joinVetting(
 }
 
 /** All parts, in the order in which they start and stop; they close in the reverse order. */
-function stagesOf({ basics, kube, access, watches, policies, vetting, reconcilers }: Parts): readonly Stage[] {
+function stagesOf({ basics, kube, access, watches, policies, vetting, working }: Parts): readonly Stage[] {
   const { connection, leases } = access
   return [
     { when: 'first', parts: [{ start: () => connection.open(), close: () => connection.close() }] },
@@ -133,7 +147,7 @@ function stagesOf({ basics, kube, access, watches, policies, vetting, reconciler
       ],
     },
     // Its rights are known then: a status that tells of missing policies would else be written at each start.
-    { when: 'reached', parts: reconcilers },
+    { when: 'reached', parts: working },
   ]
 }
 

@@ -12,7 +12,8 @@ import type { Webhooks } from './webhooks.ts'
 /** Serves until SIGTERM or SIGINT, then ends its turns and the process: another replica does the rest of an unfinished one. */
 export async function serveTenants(settings: Settings): Promise<void> {
   const otel = settings.config.tracing.endpoint ? await import('../../telemetry/otel.ts') : undefined
-  const replica = makeTenantReplica(settings, otel?.createTracing)
+  const billing = settings.billing ? await import('./billing.ts') : undefined
+  const replica = makeTenantReplica(settings, otel?.createTracing, billing?.joinBilling)
   const waiting = new Set([kubernetesName])
   const rest = await restOf(replica, waiting)
   const webhooks = await webhooksOf(replica)

@@ -5,6 +5,7 @@ import { Holding } from '../../reconcile/held.ts'
 import { Reconciler } from '../../reconcile/reconciler.ts'
 import { FakeLeases } from '../../reconcile/testing/samples.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
+import type { BillingWorld } from '../billing.ts'
 import { tenantKind } from '../kind.ts'
 import { sudoerKind } from '../sudoer-kind.ts'
 import type { TenantWorld } from '../world.ts'
@@ -21,12 +22,14 @@ export class Tenants extends Cluster {
   unguarded: string | undefined
   /** The installation that serves tenants; undefined for that of whoever asks. */
   serving: string | undefined
+  /** Bills of replicas that are made from now on. */
+  billing: BillingWorld | undefined
   readonly #reconcilers: Reconciler<TenantWorld>[] = []
 
   replica(settings = settingsOf()) {
     const { clock, api, leases, log } = this
     const isElsewhere = () => this.serving !== undefined && this.serving !== settings.installation
-    const world = { ...this.world(settings, () => this.unguarded), isElsewhere }
+    const world = { ...this.world(settings, () => this.unguarded), isElsewhere, billing: this.billing }
     const common = {
       ...{ kube: api.client, leases, clock, log, leaseTtlMs: 10_000, room: 8, failpoint: async () => {} },
       ...{ leaseKey: (name: string) => name, lockKey: (name: string) => `lock-of:${name}` },

@@ -6,6 +6,7 @@ import type { Case } from './world.ts'
 const lnamespaces = 'skylab-tenants-lnamespaces' as const
 const names = 'skylab-tenants-names' as const
 const requester = 'lns.skylab/requester'
+const groups = 'lns.skylab/requester-groups'
 const definition = {
   ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
   metadata: { name: 'lnamespaces.gial.lblw.dev' },
@@ -94,6 +95,18 @@ export const refused: readonly Case[] = [
     by: 'olga',
     ask: () => change(lnamespace('blue'), { metadata: { annotations: { [requester]: null } } }),
     ...{ policy: lnamespaces, words: 'never changes' },
+  },
+  {
+    title: 'groups that the requester is not in',
+    by: 'eve',
+    ask: () => make(lnamespace('new', {}, { annotations: { [groups]: 'physics' } })),
+    ...{ policy: lnamespaces, words: 'must be groups of who asks' },
+  },
+  {
+    title: 'other groups of the requester',
+    by: 'manager',
+    ask: () => change(lnamespace('blue'), { metadata: { annotations: { [groups]: 'physics' } } }),
+    ...{ policy: lnamespaces, words: `[${groups}] never changes` },
   },
   {
     title: 'a creation by a pod',

@@ -1,17 +1,29 @@
 /** Two processes that serve tenants: what people may do by the API server's own word, and by their own requests. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Postgres } from '../../../dev/postgres/postgres.ts'
+import { creationPath, objectPath } from '../../../src/kube/kinds.ts'
 import { selfName } from '../../../src/tenants/names.ts'
 import { guards } from '../../../src/tenants/probes.ts'
-import { tenantGroup } from '../../../src/tenants/words.ts'
+import { tenantAnnotations, tenantGroup, tenantParent } from '../../../src/tenants/words.ts'
+import { billingConfig, billsIn, startBills } from '../../kit/billing/postgres.ts'
 import { eventually } from '../../kit/cluster/world.ts'
+import { testBed } from '../../kit/testbed.ts'
 import { Person } from './people.ts'
 import { TenantFleet } from './tenant-fleet.ts'
 
 let fleet: TenantFleet
+let postgres: Postgres
+/** With bills, so that all other tests show that these keep nothing from being done. */
 beforeAll(async () => {
-  fleet = await TenantFleet.start()
+  const { stateDir } = testBed()
+  postgres = await startBills({ stateDir })
+  const defaults = [{ groups: ['physics'], billing: { fund: 'physics' } }, { billing: { fund: 'common' } }]
+  fleet = await TenantFleet.start(2, { tenants: { billing: { ...billingConfig(postgres, stateDir), defaults } } })
 })
-afterAll(() => fleet.stop())
+afterAll(async () => {
+  await fleet.stop()
+  await postgres.stop()
+})
 
 const user = (name: string) => ({ kind: 'User', name })
 const [ada, max, sue, eve] = ['ada', 'max', 'sue', 'eve'].map(user) as [object, object, object, object]
@@ -248,4 +260,62 @@ test('with other settings than admission a process grants nothing, and says what
   await fleet.says(name, 'Ready', 'PolicyMissing')
   await fleet.protect()
   await fleet.says(name, 'Ready', 'Ready')
+})
+
+describe('the bill of an LNamespace', () => {
+  test('is in the table within seconds, with defaults by who asked, and follows edits until its end', async () => {
+    const name = await made({ ...people, billing: { 'cost-center': '42' } })
+    await fleet.says(name, 'Billed', 'Billed')
+    expect(await billsIn(postgres, name)).toEqual([`${name}.cost-center=42`, `${name}.fund=common`])
+    const { status } = await fleet.read(name)
+    expect(status.billing).toEqual({ 'cost-center': '42', fund: 'common' })
+    const namespace = await fleet.must('GET', `/api/v1/namespaces/${name}`)
+    expect(JSON.parse(namespace.metadata.annotations![tenantAnnotations.billing]!)).toEqual(status.billing)
+
+    await fleet.edit(name, { billing: { 'cost-center': null, fund: 'mine' } })
+    await eventually('the edit', async () => (await billsIn(postgres, name)).join() === `${name}.fund=mine`)
+    await fleet.says(name, 'Billed', 'Billed')
+    expect((await fleet.read(name)).status.billing).toEqual({ fund: 'mine' })
+
+    await fleet.drop(name)
+    await eventually('the end', async () => (await billsIn(postgres, name)).length === 0)
+    const log = await postgres.query(
+      'SELECT generation::int, closed FROM tenant_billing_log WHERE ns_name = $1 ORDER BY logged_at',
+      [name],
+    )
+    expect(log).toEqual([
+      { generation: 1, closed: false },
+      { generation: 2, closed: false },
+      { generation: 2, closed: true },
+    ])
+  })
+
+  test('is that of the group which admission noted of the requester, and nobody can claim another', async () => {
+    const of = (groups: string[]) => ({ 'Impersonate-User': 'ada', 'Impersonate-Group': groups })
+    const lns = (name: string, annotations = {}) => ({ ...tenantParent, metadata: { name, annotations }, spec: {} })
+    const path = creationPath(tenantParent.apiVersion, tenantParent.kind)
+    const name = `${fleet.name}-physics`
+    const groups = ['chess', 'physics', 'system:masters']
+    expect((await fleet.kube.request('POST', path, lns(name), of(groups))).status).toBe(201)
+    await eventually('the bill', async () => (await billsIn(postgres, name)).join() === `${name}.fund=physics`)
+    expect((await fleet.read(name)).metadata.annotations[tenantAnnotations.requesterGroups]).toBe('physics')
+
+    const forged = lns(`${name}-2`, { [tenantAnnotations.requesterGroups]: 'physics' })
+    const answer = await fleet.kube.request('POST', path, forged, of(['chess', 'system:masters']))
+    expect([answer.status, answer.body.message]).toEqual([403, expect.stringContaining('must be groups of who asks')])
+    const edit = { metadata: { annotations: { [tenantAnnotations.requesterGroups]: null } } }
+    const change = await fleet.kube.request('PATCH', objectPath({ ...tenantParent, name }), edit)
+    expect([change.status, change.body.message]).toEqual([403, expect.stringContaining('never changes')])
+    await fleet.drop(name)
+  })
+
+  test('waits, and says so, while the database is away; nothing else does, and it heals by itself', async () => {
+    await postgres.kill()
+    const name = await made()
+    await fleet.says(name, 'Billed', 'Unreachable')
+    expect(await pods(name)).toBe(true)
+    await postgres.start()
+    await fleet.says(name, 'Billed', 'Billed')
+    expect(await billsIn(postgres, name)).toEqual([`${name}.fund=common`])
+  })
 })

@@ -83,7 +83,21 @@ export const seedRows: readonly SeedRow[] = [
     what: 'Roles and bindings that sudoers make themselves are left alone',
     tests: [['src/tenants/strangers.test.ts', 'bindings that people of the tenant made are left alone']],
   },
-  later('T-12', 'Billing'),
+  {
+    id: 'T-12',
+    what: 'Who pays, with defaults by the requester, is a row of a table that the configuration names; any SQL engine will do',
+    tests: [
+      [process, 'is in the table within seconds, with defaults by who asked, and follows edits until its end'],
+      [process, 'is that of the group which admission noted of the requester, and nobody can claim another'],
+      [
+        'src/settings/billing.test.ts',
+        'is on by the three variables of the first release alone, and only by all of them',
+      ],
+      ['test/kit/billing/contract.ts', 'write keeps the rows, the head and a line of the log'],
+    ],
+    departs:
+      'one annotation has all of it as JSON; BigQuery is spoken to by its REST, and tried against a fake of that',
+  },
   {
     id: 'T-13',
     what: 'Webhooks that answer with JSON patches, which tests look at',
@@ -194,7 +208,17 @@ export const seedRows: readonly SeedRow[] = [
       ['plugins/plugins.test.ts', 'prints the command as a shell reads it when it is asked to'],
     ],
   },
-  later('T-27', 'The outbox of billing'),
+  {
+    id: 'T-27',
+    what: 'A database that is away delays nothing; rows of what is deleted go; parameters, and a compare from time to time',
+    tests: [
+      [process, 'waits, and says so, while the database is away; nothing else does, and it heals by itself'],
+      ['src/billing/sender.test.ts', 'a compare closes what is gone, once the API server itself says so'],
+      ['test/kit/billing/contract.ts', 'write keeps a value as it is when it has %s'],
+      ['test/integration/store/bills.test.ts', 'put leaves a bill once, and nothing that is older than what was put'],
+      ['test/integration/faults/tenants/bills.ts', 'tenants N8 a sender that was stopped past its lease'],
+    ],
+  },
   {
     id: 'T-28',
     what: 'No write at rest',

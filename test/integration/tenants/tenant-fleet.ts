@@ -11,6 +11,7 @@ import { run } from '../../../dev/process/command.ts'
 import type { Redis } from '../../../dev/redis/redis.ts'
 import type { ConfigInput } from '../../../dev/stack/config.ts'
 import { Replica } from '../../../dev/stack/replicas.ts'
+import { configSchema } from '../../../src/config/schema.ts'
 import { creationPath, objectPath } from '../../../src/kube/kinds.ts'
 import { admissionVersion } from '../../../src/tenants/probes.ts'
 import { tenantsAccount } from '../../../src/tenants/settings.ts'
@@ -42,6 +43,7 @@ export class TenantFleet extends TenantsAdmin {
   #account: AdminKube | undefined
   #redis: Redis | undefined
   readonly #made = new Set<string>()
+  #tenants: ConfigInput['tenants']
 
   private constructor(bed: TenantsBed) {
     super(bed.kubeconfig)
@@ -63,6 +65,7 @@ export class TenantFleet extends TenantsAdmin {
     bed: TenantsBed = testBed(),
   ): Promise<TenantFleet> {
     const fleet = new TenantFleet(bed)
+    fleet.#tenants = tenants
     await fleet.protect()
     await fleet.#isDefined()
     fleet.#redis = await startTestRedis({ stateDir: fleet.stateDir, keyPrefix: fleet.name })
@@ -134,7 +137,8 @@ export class TenantFleet extends TenantsAdmin {
    * cluster: other tests withdraw rights from their accounts.
    */
   async protect(): Promise<void> {
-    const objects = await tenantsObjects({ installation: this.name }, sourceWithout(controls()))
+    const { tenants } = configSchema.parse({ tenants: this.#tenants ?? {} })
+    const objects = await tenantsObjects({ installation: this.name, tenants }, sourceWithout(controls()))
     const narrowed = objects.filter(
       ({ kind, metadata }) => kind !== 'ClusterRoleBinding' || metadata.name !== 'skylab:authenticated',
     )

@@ -1,6 +1,7 @@
 /** For tests: everything that a replica at rest serves at `/metrics`. */
 import { Registry } from 'prom-client'
 import { createAppGauges } from '../../../src/telemetry/app-gauges.ts'
+import { createBillingMetrics } from '../../../src/telemetry/billing-metrics.ts'
 import { createGauges, type GaugeSources, type KindCensus } from '../../../src/telemetry/gauges.ts'
 import { createIdleMetrics } from '../../../src/telemetry/idle-metrics.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
@@ -27,6 +28,7 @@ export function servedMetrics(sources: Partial<GaugeSources> = {}): Registry {
     engines: () => ({ lab: { owned: 0, places: 24, free: 24 } }),
     ...sources,
   })
+  createBillingMetrics(registry, { driver: '', depth: () => undefined })
   createTenantGauges(registry, {
     tenants: () => ({ conditions: { Exists: 0 }, grants: 0, overdue: 0 }),
     policyActive: () => true,
