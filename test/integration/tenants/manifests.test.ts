@@ -99,6 +99,22 @@ describe('components that patch the Deployment', () => {
   })
 })
 
+test('the component tenants-billing adds the files of the database of bills, and the way to it alone', async () => {
+  const objects = await overlayWith(['tenants', 'tenants-billing'], byRights)
+  await tryOut(textOf(objects))
+  const files = ['billing.password', 'billing.ca', 'bigquery.json'].map(name => `/etc/skylab/secrets/${name}`)
+  expect(mountedFiles(findObject(objects, 'Deployment', 'skylab-tenants'))).toEqual([passwordFile, ...files])
+  const { spec } = findObject(objects, 'NetworkPolicy', 'skylab-tenants-billing')
+  expect(spec.egress.map(({ ports }: Manifest) => ports)).toEqual([[{ port: 5432 }, { port: 443 }]])
+  const { labels } = findObject(objects, 'Deployment', 'skylab-tenants').spec.template.metadata
+  expect(labels).toMatchObject(spec.podSelector.matchLabels)
+  // As those of the controllers.
+  const [own, base] = [spec, findObject(objects, 'NetworkPolicy', 'skylab').spec].map(({ egress }: Manifest) =>
+    egress[0].to.flatMap(({ ipBlock }: Manifest) => (ipBlock ? [ipBlock] : [])),
+  )
+  expect(own).toEqual(base)
+})
+
 describe('the component second', () => {
   const isOfCluster = ({ kind, metadata }: Manifest) => metadata.namespace === undefined && kind !== 'Namespace'
 

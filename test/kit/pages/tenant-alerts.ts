@@ -15,6 +15,8 @@ const unvetted = (replica: string) => `skylab_vet_differences{instance="${replic
 const contended = (kind: string) => `skylab_reconcile_contended{instance="a",kind="${kind}"}`
 const queued = (replica: string) => `skylab_reconcile_queue_depth{instance="${replica}",kind="tenant"}`
 const counted = (condition: string) => `skylab_tenants{instance="a",condition="${condition}"}`
+const oldest = (replica: string) => `skylab_billing_oldest_seconds{instance="${replica}"}`
+const bills = (result: string) => `skylab_billing_bills_total{instance="a",driver="postgres",result="${result}"}`
 
 const stories: readonly Story[] = [
   { alert: 'SkylabTenantsDown', at: 5, series: { 'skylab_build_info{run="labs"}': '1x60' }, raised: true },
@@ -57,6 +59,16 @@ const stories: readonly Story[] = [
     ...{ alert: 'SkylabTenantsNotReady', at: 30, raised: false },
     series: { ...always, [counted('Accepted')]: '8x60', [counted('Ready')]: '8x60', [counted('Exists')]: '9x60' },
   },
+  // Another replica takes over in the middle.
+  {
+    ...{ alert: 'SkylabBillsLate', at: 40, raised: true },
+    series: { ...always, [oldest('a')]: '0x5 60+60x20 _x40', [oldest('b')]: '_x27 1380+60x40' },
+  },
+  { alert: 'SkylabBillsLate', at: 30, series: { ...always, [oldest('a')]: '0x5 60+60x8 0x40' }, raised: false },
+  { alert: 'SkylabBillsRefused', at: 30, series: { ...always, [bills('refused')]: '0x5 1x60' }, raised: true },
+  { alert: 'SkylabBillsRefused', at: 30, series: { ...always, [bills('closed')]: '0x5 0+1x60' }, raised: true },
+  // What is older than what stands is as it should be.
+  { alert: 'SkylabBillsRefused', at: 30, series: { ...always, [bills('older')]: '0+1x60' }, raised: false },
 ]
 
 export const tenantAlertTests = testsOf(stories)
