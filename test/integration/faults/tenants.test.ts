@@ -7,6 +7,7 @@ import './tenants/decoys.ts'
 import './tenants/conditions.ts'
 import './tenants/edits.ts'
 import './tenants/account.ts'
+import './tenants/bills.ts'
 // Late: the garbage collector learns of a new kind of owner within half a minute.
 import './tenants/self.ts'
 // Last: it leaves hundreds of namespaces, and other deletions would queue behind them.

@@ -5,6 +5,7 @@ const kind = 'src/tenants/kind.ts'
 const fence = 'k8s/components/tenants/fence.yaml'
 const guard = 'k8s/components/tenants/guard.yaml'
 const turn = 'src/reconcile/turn.ts'
+const statements = 'src/billing/postgres/statements.ts'
 
 export const controlsOfTenants: readonly Control[] = [
   {
@@ -165,6 +166,47 @@ export const controlsOfTenants: readonly Control[] = [
         file: 'src/reconcile/look.ts',
         find: 'settled: acts.length === 0 && failure === undefined && due.length === 0',
         replace: 'settled: true',
+      },
+      {
+        file: 'src/reconcile/look.ts',
+        find: 'made: acts.length === 0 && failure === undefined',
+        replace: 'made: true',
+      },
+    ],
+  },
+  {
+    // Whoever writes last is right: a sender that slept overwrites what came after it.
+    name: 'no-bill-generation',
+    attacks: [{ name: 'tenants N8 a sender', expected: /the table differs|lines? of the log/ }],
+    edits: [
+      {
+        file: statements,
+        find: 'h.closed_at IS NULL AND (h.generation, h.revision) < (EXCLUDED.generation, EXCLUDED.revision)',
+        replace: 'h.closed_at IS NULL',
+      },
+    ],
+  },
+  {
+    // A late bill is written although its LNamespace has ended.
+    name: 'no-bill-end',
+    attacks: [{ name: 'tenants N8 a sender', expected: /the table differs/ }],
+    edits: [
+      {
+        file: statements,
+        find: 'WHERE h.closed_at IS NULL AND (h.generation, h.revision) <',
+        replace: 'WHERE (h.generation, h.revision) <',
+      },
+    ],
+  },
+  {
+    // Only turns leave bills.
+    name: 'no-bill-compare',
+    attacks: [{ name: 'tenants N8 Redis', expected: /the table differs/ }],
+    edits: [
+      {
+        file: 'src/billing/comparing.ts',
+        find: 'nowMs < this.#againMs || unguarded() !== undefined) return undefined',
+        replace: 'nowMs < this.#againMs || unguarded() !== null) return undefined',
       },
     ],
   },
