@@ -7,6 +7,7 @@ import { createKubectl } from '../kube/kubectl.ts'
 import { aborted } from '../process/program.ts'
 import { createProgress } from '../process/progress.ts'
 import { openRun } from '../run/run.ts'
+import { bill, billTo, log as logOf, showTable } from './bill.ts'
 import { type TenantsContext, tenant } from './context.ts'
 import { formatTenantGuide } from './guide.ts'
 import { type Name, pluginFolder } from './people.ts'
@@ -52,9 +53,13 @@ async function show(context: TenantsContext, setup: number): Promise<TenantsRepo
     namespace: tenant,
     questions: questionsAbout(tenant).map(({ words }) => words),
     answers: story.answers,
+    bill: { ...story.bill, ended: null, log: await logOf(context) },
     seconds: { setup, ...story.seconds, delete: null },
   }
-  if (options.once) return { ...report, seconds: { ...report.seconds, delete: await takeAway(context) } }
+  if (options.once) {
+    const seconds = { ...report.seconds, delete: await takeAway(context) }
+    return { ...report, seconds, bill: { ...report.bill, ended: await bill(context), log: await logOf(context) } }
+  }
   progress.summary()
   if (options.json) process.stdout.write(`${JSON.stringify(report)}\n`)
   say(options, formatTenantGuide(report, { tools: context.tools, plugins: pluginFolder }))
@@ -63,7 +68,10 @@ async function show(context: TenantsContext, setup: number): Promise<TenantsRepo
   return report
 }
 
-type Story = Pick<TenantsReport, 'answers'> & { readonly seconds: Omit<TenantsReport['seconds'], 'setup' | 'delete'> }
+type Story = Pick<TenantsReport, 'answers'> & {
+  readonly bill: Pick<TenantsReport['bill'], 'made' | 'edited'>
+  readonly seconds: Omit<TenantsReport['seconds'], 'setup' | 'delete'>
+}
 
 /** All that people do but the end. Fails where somebody may more, or less, than the words say. */
 async function tell(context: TenantsContext): Promise<Story> {
@@ -93,6 +101,11 @@ async function tell(context: TenantsContext): Promise<Story> {
   const after = await table({ ada: 'y...y..', grace: 'y......', max: 'yyy....' }, made)
 
   const ttl = sudoSeconds(options)
+  tell('Somebody pays for all of it. ada said nothing of that, so the default of the operators counts:')
+  const billed = await showTable(context, printed => tell(printed), ['cost-center=4711'])
+  tell('She bills it to her project. The rows of the PostgreSQL follow, and a line of the log is added:')
+  const rebilled = await billTo(context, printed => tell(printed))
+
   tell(`At night max has to mend something as root. He asks for ${ttl} s of sudo, and says why:`)
   const granted = await grantSudo(context, ttl, printed => tell(printed))
   tell(`After ${granted.seconds} s he has it:`)
@@ -104,6 +117,7 @@ async function tell(context: TenantsContext): Promise<Story> {
   tell(`${late} s after its end it was gone:`)
   const ended = await table({ ada: 'y...y..', grace: 'y......', max: 'yyy....' }, sudo)
   return {
+    bill: { made: billed, edited: rebilled },
     answers: { before, made, edited: after, sudo, ended },
     seconds: { ready, edit: edited, sudo: granted.seconds, sudoEnd: late },
   }
@@ -121,9 +135,10 @@ async function takeAway(context: TenantsContext): Promise<number> {
   const { options } = context
   say(options, 'ada deletes what she made:\n')
   const seconds = await remove(context, printed => say(options, `${printed}\n`))
+  await showTable(context, printed => say(options, `${printed}\n`), [])
   say(
     options,
-    `After ${seconds} s nothing of it is left: no namespace, no role, no binding. The garbage collector of the cluster removes
+    `After ${seconds} s nothing of it is left: no namespace, no role, no binding, no bill. The garbage collector of the cluster removes
 them; a new cluster's learns of a new kind within half a minute.\n`,
   )
   return seconds

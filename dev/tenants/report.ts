@@ -14,6 +14,14 @@ export interface TenantsReport {
   readonly questions: readonly string[]
   /** By stage and person, in the order of the questions. */
   readonly answers: Readonly<Record<'before' | 'made' | 'edited' | 'sudo' | 'ended', Answers>>
+  /** Rows of the table of bills as `KEY=VALUE`, by stage, and lines of its log. */
+  readonly bill: {
+    readonly made: readonly string[]
+    readonly edited: readonly string[]
+    /** Null where the LNamespace was left. */
+    readonly ended: readonly string[] | null
+    readonly log: readonly string[]
+  }
   readonly seconds: {
     readonly setup: number
     /** From `kubectl create lns` to all rights. */

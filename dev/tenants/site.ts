@@ -2,12 +2,14 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
+import { definitionOf } from '../../src/billing/postgres/statements.ts'
 import { formatTokens } from '../../src/identity/tokens.ts'
 import { tenantsAccount } from '../../src/tenants/settings.ts'
 import { startBox } from '../cluster/box-cluster.ts'
 import type { Cluster } from '../cluster/types.ts'
 import { bundle } from '../image/bundle.ts'
 import { tenantsManifests } from '../kube/tenants.ts'
+import { type Postgres, startPostgres } from '../postgres/postgres.ts'
 import type { Progress } from '../process/progress.ts'
 import { startRedis } from '../redis/redis.ts'
 import { setup, type Tools } from '../setup/setup.ts'
@@ -17,11 +19,14 @@ import { makePeople, makeTokens, type Name, type Person } from './people.ts'
 
 const namespace = 'skylab'
 const keyPrefix = 'skylab-tenants'
+export const billTable = 'tenant_billing'
 
 export interface TenantSite {
   readonly cluster: Cluster
   readonly people: Readonly<Record<Name, Person>>
   readonly replicas: readonly Replica[]
+  /** The database of bills. */
+  readonly postgres: Postgres
   /** REST of one replica: any of them answers anything. */
   readonly url: string
 }
@@ -38,15 +43,17 @@ export interface TenantSiteOptions {
 }
 
 export const setupTenants = (progress: Progress, signal?: AbortSignal): Promise<Tools> =>
-  setup(['cluster', 'kubectl', 'redis'], progress, signal)
+  setup(['cluster', 'kubectl', 'redis', 'postgres'], progress, signal)
 
 /** Starts all parts; resolves when every replica is ready. When `signal` or a failure interrupts it, the run ends its parts. */
 export async function startTenants(options: TenantSiteOptions): Promise<TenantSite> {
   const { stateDir, tools, progress, overrides = {}, signal } = options
   const tokens = makeTokens()
   const box = { stateDir, tools, progress, signal, realNode: 'never', kwok: 0, audit: false, people: tokens } as const
-  const [redis, program, cluster] = await Promise.all([
+  const statements = definitionOf('public', billTable, 'skylab')
+  const [redis, postgres, program, cluster] = await Promise.all([
     progress.part('Redis', () => startRedis({ stateDir, keyPrefix, ...(signal && { signal }) })),
+    progress.part('PostgreSQL', () => startPostgres({ stateDir, statements, ...(signal && { signal }) })),
     progress.part('program', () => bundle({ dir: join(stateDir, 'program') })),
     startBox(box),
   ])
@@ -61,7 +68,11 @@ export async function startTenants(options: TenantSiteOptions): Promise<TenantSi
     kubernetes: { kubeconfig: await cluster.tokenKubeconfig(namespace, tenantsAccount), namespace },
     identity: { provider: 'static', static: { file: 'tokens.yaml' } },
     // The people of REST have the same names in the cluster.
-    tenants: { rest: { usernameTemplate: '{username}' }, ...overrides.tenants },
+    tenants: {
+      rest: { usernameTemplate: '{username}' },
+      billing: await billingOf(postgres, stateDir),
+      ...overrides.tenants,
+    },
   }
   const configFile = join(stateDir, 'skylab.yaml')
   await writeFile(configFile, stringify(config, { version: '1.1' }), { mode: 0o600 })
@@ -75,7 +86,18 @@ export async function startTenants(options: TenantSiteOptions): Promise<TenantSi
     await Promise.all(all.map(replica => replica.ready(signal)))
     return all
   })
-  return { cluster, people, replicas, url: replicas[0]!.url }
+  return { cluster, people, replicas, postgres, url: replicas[0]!.url }
+}
+
+/** Who pays where an LNamespace says nothing, and the way to the database: on this machine, so without TLS. */
+async function billingOf({ host, port, database, user }: Postgres, stateDir: string) {
+  const passwordFile = join(stateDir, 'billing.password')
+  await writeFile(passwordFile, user, { mode: 0o600 })
+  return {
+    driver: 'postgres' as const,
+    defaults: [{ billing: { 'cost-center': '4711' } }],
+    postgres: { host, port, database, user, passwordFile, tls: 'disable' as const },
+  }
 }
 
 const tokensOf = (tokens: Readonly<Record<string, string>>) => ({

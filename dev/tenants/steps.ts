@@ -16,7 +16,7 @@ const limitMs = 20_000
 const removalLimitMs = 120_000
 
 /** Runs kubectl as a person, and shows command and answer. @throws when it fails */
-async function type(person: Person, args: readonly string[], show: Show): Promise<Printed> {
+export async function type(person: Person, args: readonly string[], show: Show): Promise<Printed> {
   const printed = await person.kubectl(...args)
   show(typed(person.name, `kubectl ${args.map(quoted).join(' ')}`, printed))
   if (!printed.succeeded) throw new Error(`kubectl ${args.join(' ')} as ${person.name}: ${printed.text}`)

@@ -18,7 +18,7 @@ test('the demo of tenants shows rights that come and go, and leaves nothing', { 
   child.stderr.on('data', (part: Buffer) => (stderr += part))
   const code = await new Promise(resolve => child.once('close', resolve))
   expect([code, stdout.split('\n').length], stderr).toEqual([0, 2])
-  const { questions, answers, seconds, people } = JSON.parse(stdout) as TenantsReport
+  const { questions, answers, seconds, people, bill } = JSON.parse(stdout) as TenantsReport
   const row = (words: string) => questions.findIndex(each => each.startsWith(words))
   const [work, root] = [row('start pods in blue'), row('become root')]
   const ofStages = (name: keyof typeof people, question: number) =>
@@ -28,6 +28,8 @@ test('the demo of tenants shows rights that come and go, and leaves nothing', { 
   expect(ofStages('max', root)).toEqual([false, false, false, true, false])
   expect(ofStages('ada', root)).toEqual([false, true, true, true, true])
   expect(seconds.delete).toBeGreaterThan(0)
+  expect(bill).toMatchObject({ made: ['cost-center=4711'], edited: ['cost-center=4711', 'project=survey'], ended: [] })
+  expect(bill.log.at(-1)).toBe('3 closed')
   // For a person, in words, beside the line for programs.
   expect(stderr).toContain('ada$ kubectl create lns blue')
   expect(stderr).toMatch(
