@@ -36,6 +36,8 @@ const labels = new Set([
     'lane',
     'cause',
     'driver',
+    'ending',
+    'operation',
   ],
   ...['version', 'node', 'run'],
 ])

@@ -141,13 +141,13 @@ export function createMetrics(registry: Registry) {
     }),
     httpFaults: new Counter({
       name: 'skylab_http_faults_total',
-      help: 'Requests answered with a 5xx other than 503, by reason (defect: an unexpected error; misconfigured: a Secret or ConfigMap of every lab is missing or wrong)',
+      help: 'Requests answered with a 5xx other than 503, and those of GraphQL with an unexpected error, by reason (defect: an unexpected error; misconfigured: a Secret or ConfigMap of every lab is missing or wrong)',
       labelNames: ['reason'] as const,
       registers,
     }),
     requestsRefused: new Counter({
       name: 'skylab_requests_refused_total',
-      help: 'Requests refused to protect other users, by kind (create, change, read: beyond the rate; body: too many at once)',
+      help: 'Requests refused to protect other users, by kind (create, change, read: beyond the rate; body, log, answer: too many at once, of large answers those that wait for their readers)',
       labelNames: ['kind'] as const,
       registers,
     }),
@@ -215,7 +215,7 @@ export function beginAtZero({
   for (const verb of ['get', 'list', 'watch', 'create', 'patch', 'delete']) {
     for (const reason of ['rights', 'policy', 'other']) kubernetesRefusals.inc({ verb, reason }, 0)
   }
-  for (const kind of ['create', 'change', 'read', 'body']) requestsRefused.inc({ kind }, 0)
+  for (const kind of ['create', 'change', 'read', 'body', 'log', 'answer']) requestsRefused.inc({ kind }, 0)
   for (const outcome of ['won', 'lost', 'fenced']) leases.inc({ outcome, ...ofLabs }, 0)
   for (const kind of ['namespace', 'pod']) debrisRemoved.inc({ kind }, 0)
   for (const action of ['lab.create', 'lab.delete']) {

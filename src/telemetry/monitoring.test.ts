@@ -1,8 +1,10 @@
 /** k8s/monitoring uses only metrics that replicas serve. */
 import { readFileSync } from 'node:fs'
+import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { servedMetrics } from '../../test/kit/telemetry/served-metrics.ts'
+import { createAppApiMetrics } from './app-api-metrics.ts'
 import { collectProcessMetrics, forgetLabs } from './metrics.ts'
 
 const read = (name: string) => readFileSync(new URL(`../../k8s/monitoring/${name}`, import.meta.url), 'utf8')
@@ -112,6 +114,12 @@ it.each([
   ['apps/kustomization.yaml', ['pod-monitor.yaml', 'prometheus-rule.yaml']],
 ])('%s includes the PodMonitor and the rules', (file, files) => {
   expect(parse(read(file)).resources).toEqual(files)
+})
+
+it('the row of apps has a panel for each metric of logs and GraphQL', () => {
+  const shown = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)).join('\n')
+  const names = createAppApiMetrics(new Registry())
+  for (const metric of Object.values(names)) expect(shown).toContain((metric as unknown as { name: string }).name)
 })
 
 it('the row of idle labs has a panel for each metric of the idle engine', () => {

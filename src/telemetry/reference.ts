@@ -1,5 +1,6 @@
 /** Renders the reference of metrics: a table made from the registry that a replica serves. */
 import { Registry } from 'prom-client'
+import { createAppApiMetrics } from './app-api-metrics.ts'
 import { createAppGauges } from './app-gauges.ts'
 import { createBillingMetrics } from './billing-metrics.ts'
 import { CullingMetrics } from './culling-metrics.ts'
@@ -13,9 +14,8 @@ import { createWebhookMetrics } from './webhook-metrics.ts'
 
 const head = `# Metrics
 
-<!-- Made by \`npm run docs\` of src/telemetry (metrics.ts, gauges.ts, app-gauges.ts, tenant-gauges.ts, billing-metrics.ts,
-     notebook-gauges.ts,
-     idle-metrics.ts, culling-metrics.ts, gateway-metrics.ts): change those. -->
+<!-- Made by \`npm run docs\` of src/telemetry (metrics.ts, gauges.ts, app-gauges.ts, app-api-metrics.ts, tenant-gauges.ts,
+     billing-metrics.ts, webhook-metrics.ts, notebook-gauges.ts, idle-metrics.ts, culling-metrics.ts, gateway-metrics.ts): change those. -->
 
 Each replica serves these metrics in Prometheus' text format at \`/metrics\` on its monitoring port. Values of labels come from
 short lists, never from users; those of \`notebook_culling_total\` and \`last_notebook_culling_timestamp_seconds\` alone name people's
@@ -41,6 +41,7 @@ export function metricsReference(): string {
   createBillingMetrics(registry, { driver: '', depth: () => undefined })
   createNotebookGauges(registry, { policyActive: () => undefined })
   createAppGauges(registry, { apps: () => ({ phases: {}, conditions: {} }), policyActive: () => undefined })
+  createAppApiMetrics(registry)
   createIdleMetrics(registry, { kinds: [], census: async () => undefined })
   void new CullingMetrics(registry)
   createGatewayMetrics(registry, { open: () => ({ request: 0, websocket: 0 }), routes: () => undefined })

@@ -22,7 +22,7 @@ export function createAppsApi(given: AppsApiParts): OpenAPIHono<ApiEnv> {
   app.use(`${appsRoot}/*`, admit.bounded)
   addDocumentRoute(app, parts, limitDocuments({ ...parts, rates: config.api.rates }), documentWords)
   new AppRoutes(app, parts, admit).add()
-  const large = new LargeAnswers()
+  const large = new LargeAnswers(() => parts.metrics.requestsRefused.inc({ kind: 'answer' }))
   addTemplateRoutes(app, parts, admit, large)
   addGraphqlRoutes(app, parts, admit, large)
   addLogRoutes(app, parts, admit)

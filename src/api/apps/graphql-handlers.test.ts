@@ -4,6 +4,7 @@ import { appsApi, appsParts } from '../../../test/kit/api/apps-api.ts'
 import { primehubQueries } from '../../../test/kit/api/primehub-queries.ts'
 import { detailOf, jsonBody } from '../../../test/kit/api/scripted-api.ts'
 import { seedTemplate } from '../../../test/kit/apps/seed.ts'
+import type { Apps } from '../../appcontrol/service.ts'
 import { Site } from '../../appcontrol/testing/site.ts'
 import { appAnnotations } from '../../apps/words.ts'
 import { asObject } from '../../base/json.ts'
@@ -334,4 +335,30 @@ it('each mutation is a line of the audit log', async () => {
     { action: 'app.stop', result: 'accepted', actor, object: { kind: 'app', name: data.id } },
     { action: 'app.start', result: 'refused', reason: 'unknown_app', actor, object: { kind: 'app', name: 'none' } },
   ])
+})
+
+it('counts requests of GraphQL by what became of them, and a defect as a fault', async () => {
+  site.declare('a')
+  const find: Apps['find'] = (id, asker) => {
+    if (id === 'broken') throw new Error('nobody foresaw it')
+    return site.service.find(id, asker)
+  }
+  const parts = appsParts({ apps: { find }, config })
+  const ask = (query: string) => appsApi(parts)('POST', '=/api/graphql', 'ann', jsonBody({ query }))
+  const one = (id: string) => `{ phApplication(where: {id: "${id}"}) { id } }`
+  for (const query of [one('a'), one('none'), one('broken'), '{ no', '{ nothing }']) await ask(query)
+  await ask('mutation { stopPhApplication(where: {id: "none"}) { id } }')
+  const { values } = await parts.appMetrics.graphql.get()
+  const some = values
+    .filter(({ value }) => value > 0)
+    .map(({ labels, value }) => [...Object.values(labels), value].join(' '))
+  expect(some.sort()).toEqual([
+    'mutation partly 1',
+    'none refused 1',
+    'query done 1',
+    'query failed 1',
+    'query partly 1',
+    'query refused 1',
+  ])
+  expect((await parts.metrics.httpFaults.get()).values.map(({ value }) => value)).toEqual([1])
 })

@@ -1,10 +1,11 @@
 /** The routes of GraphQL: PrimeHub's clients speak to the same service as REST. */
 import type { OpenAPIHono } from '@hono/zod-openapi'
-import { type ExecutionArgs, execute, GraphQLError } from 'graphql'
+import { type DocumentNode, type ExecutionArgs, type ExecutionResult, execute, GraphQLError } from 'graphql'
 import { createHandler } from 'graphql-http'
 import type { Context } from 'hono'
 import { ApiError } from '../../base/errors.ts'
 import { trustIn } from '../../base/source.ts'
+import type { GraphqlResult } from '../../telemetry/app-api-metrics.ts'
 import type { Admission } from '../bounds/admit.ts'
 import type { LargeAnswers } from '../bounds/large-answers.ts'
 import { bearerAlone } from '../request/bearer-alone.ts'
@@ -33,8 +34,11 @@ export function addGraphqlRoutes(
     const route = graphqlRoute(audience, parts.config)
     app.openapi({ ...route, middleware: [bearerAlone, admitted, read] as const }, async c => {
       const call = callOf(c, audience, parts, admit)
-      const { text, isMutation } = await answered(c, c.req.valid('json'), root, call)
-      return (isMutation ? large.answerAnyway(c, text) : large.answer(c, text)) as never
+      const { text, operation, result } = await answered(c, c.req.valid('json'), root, call)
+      parts.appMetrics.graphql.inc({ operation: operation ?? 'none', result })
+      // An answer of 200 is no fault of HTTP, and this one is a defect all the same.
+      if (result === 'failed') parts.metrics.httpFaults.inc({ reason: 'defect' })
+      return (operation === 'mutation' ? large.answerAnyway(c, text) : large.answer(c, text)) as never
     })
     app.all(route.path, methodNotAllowed(['POST']))
   }
@@ -45,30 +49,57 @@ async function answered(
   sent: GraphqlBody,
   rootValue: ReturnType<typeof graphqlRoot>,
   call: GraphqlCall,
-): Promise<{ readonly text: string; readonly isMutation: boolean }> {
-  let isMutation = false
+): Promise<Answered> {
+  let operation: Answered['operation']
+  let result: GraphqlResult = 'refused'
   const handle = createHandler({
     schema: graphqlSchema,
     parse: source => {
       const document = parseBounded(String(source))
-      isMutation = document.definitions.some(each => 'operation' in each && each.operation === 'mutation')
+      operation = operationOf(document)
       return document
     },
     context: () => call as never,
     rootValue,
-    execute: bounded,
+    execute: async asked => {
+      const { answer, isTooLarge } = await bounded(asked)
+      result = isTooLarge ? 'large' : resultOf(answer)
+      return answer
+    },
     formatError: error => shownError(error, c),
   })
   // The body is read and checked already: the library gets what the checks have seen.
   const headers = { accept: 'application/json', 'content-type': 'application/json' }
   const [text] = await handle({ method: 'POST', url: '/', headers, body: sent, raw: undefined, context: undefined })
-  return { text: text ?? '{}', isMutation }
+  return { text: text ?? '{}', operation, result }
 }
+
+interface Answered {
+  readonly text: string
+  /** Undefined: the text is no query. */
+  readonly operation: 'query' | 'mutation' | undefined
+  readonly result: GraphqlResult
+}
+
+function operationOf({ definitions }: DocumentNode): Answered['operation'] {
+  const named = definitions.map(each => ('operation' in each ? each.operation : undefined))
+  return (['mutation', 'query'] as const).find(each => named.includes(each as never))
+}
+
+function resultOf({ errors = [] }: ExecutionResult): GraphqlResult {
+  if (errors.some(isDefect)) return 'failed'
+  return errors.length > 0 ? 'partly' : 'done'
+}
+
+/** Whether an error of a field is neither the client's nor one of REST. */
+const isDefect = ({ originalError: cause }: GraphQLError): boolean =>
+  cause !== undefined && !(cause instanceof GraphQLError) && !toApiError(cause)
 
 async function bounded(asked: ExecutionArgs) {
   const size = new AnswerSize()
   const result = await execute({ ...asked, fieldResolver: size.resolve })
-  return size.isTooLarge ? { errors: [new GraphQLError('', { originalError: tooLarge() })] } : result
+  const { isTooLarge } = size
+  return { isTooLarge, answer: isTooLarge ? { errors: [new GraphQLError('', { originalError: tooLarge() })] } : result }
 }
 
 const tooLarge = (): ApiError =>

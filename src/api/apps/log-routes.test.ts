@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import type { Counter } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 import { appsApi, appsParts } from '../../../test/kit/api/apps-api.ts'
 import { detailOf } from '../../../test/kit/api/scripted-api.ts'
@@ -32,6 +33,13 @@ function says(line: string, asked: unknown[] = []): Logs {
       }
     },
   }
+}
+
+/** What a counter has counted, by its one label. */
+async function counted(counter: Counter<string>): Promise<Readonly<Record<string, number>>> {
+  const { values } = await counter.get()
+  const some = values.filter(({ value }) => value > 0)
+  return Object.fromEntries(some.map(({ labels, value }) => [Object.values(labels).join(' '), value]))
 }
 
 describe('GET /api/logs/pods/{pod}', () => {
@@ -117,7 +125,9 @@ describe('GET /api/logs/pods/{pod}', () => {
         },
       }),
     }
-    const call = appsApi({ logs: endless, config: { api: { limits: { maxLogsPerUser: 2, maxLogs: 3 } } } })
+    const parts = appsParts({ logs: endless, config: { api: { limits: { maxLogsPerUser: 2, maxLogs: 3 } } } })
+    const call = appsApi(parts)
+    const open = async () => (await parts.appMetrics.logsOpen.get()).values[0]!.value
     const answers: Promise<Response>[] = []
     const ofRoot = [`/admin/logs/pods/${pod}`, 'root'] as const
     for (const [where, who] of [[path, 'ann'], [path, 'ann'], ofRoot] as const) {
@@ -127,9 +137,21 @@ describe('GET /api/logs/pods/{pod}', () => {
     }
     expect((await call('GET', path, 'ann')).status).toBe(429)
     expect((await call('GET', ...ofRoot)).status).toBe(503)
+    expect([await open(), await counted(parts.metrics.requestsRefused)]).toEqual([3, { log: 2 }])
     ending.resolve()
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200])
     expect((await call('GET', path, 'ann')).status).toBe(200)
+    expect([await open(), await counted(parts.appMetrics.logs)]).toEqual([0, { complete: 4 }])
+  })
+
+  it('counts what the cluster refuses apart from what fails', async () => {
+    const errors = [new ApiError(409, { msg: 'ContainerCreating', type: 'conflict' }), unavailable('away')]
+    const open = async () => {
+      throw errors.shift()
+    }
+    const parts = appsParts({ logs: { find: async () => ({ app: 'a', mayRead: () => true, open }) } })
+    for (const status of [409, 503]) expect((await appsApi(parts)('GET', path, 'ann')).status).toBe(status)
+    expect(await counted(parts.appMetrics.logs)).toEqual({ refused: 1, failed: 1 })
   })
 
   it('lets the server cut who does not take the rest of a log that is over', async () => {

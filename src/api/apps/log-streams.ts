@@ -1,9 +1,10 @@
 /** Sends logs of pods as they come: how many, how much, how long, and what becomes of a reader that takes nothing. */
 import type { Context } from 'hono'
-import { unavailable } from '../../base/errors.ts'
+import { ApiError, unavailable } from '../../base/errors.ts'
 import { enterBoth, PerUserLimit, TotalLimit } from '../bounds/held.ts'
-import type { ApiEnv, CommonParts } from '../request/env.ts'
+import type { ApiEnv } from '../request/env.ts'
 import { type JudgedLog, LogPump } from './log-pump.ts'
+import type { AppsApiParts } from './parts.ts'
 
 const headers = {
   'Content-Type': 'text/plain; charset=utf-8',
@@ -18,16 +19,19 @@ export const logHeaders = Object.fromEntries(Object.entries(headers).filter(([na
 /** The answer waits for the log so long; then it begins, and the log follows when the container says something. */
 const openingMs = 2_000
 
+type LogStreamParts = Pick<AppsApiParts, 'config' | 'clock' | 'draining' | 'metrics' | 'appMetrics'>
+
 export class LogStreams {
-  readonly #parts: Pick<CommonParts, 'config' | 'clock' | 'draining'>
+  readonly #parts: LogStreamParts
   readonly #perUser: PerUserLimit
   readonly #total: TotalLimit
 
-  constructor(parts: Pick<CommonParts, 'config' | 'clock' | 'draining'>) {
+  constructor(parts: LogStreamParts) {
     this.#parts = parts
     const { maxLogs, maxLogsPerUser } = parts.config.api.limits
-    this.#perUser = new PerUserLimit(maxLogsPerUser, 'logs')
-    this.#total = new TotalLimit(maxLogs, 'logs')
+    const onRefusal = () => parts.metrics.requestsRefused.inc({ kind: 'log' })
+    this.#perUser = new PerUserLimit(maxLogsPerUser, 'logs', onRefusal)
+    this.#total = new TotalLimit(maxLogs, 'logs', onRefusal)
   }
 
   /** @throws {ApiError} when the log cannot be opened, 429, 503 */
@@ -35,6 +39,7 @@ export class LogStreams {
     if (c.req.method === 'HEAD') return c.body(null, 200, headers)
     if (this.#parts.draining?.aborted) throw ending()
     const leave = enterBoth(this.#perUser, this.#total, c.get('caller').username)
+    this.#parts.appMetrics.logsOpen.inc()
     const pump = this.#pump(c, log, leave)
     await Promise.race([pump.opened, this.#parts.clock.sleep(openingMs, pump.over)]).catch(error => {
       pump.stop()
@@ -47,7 +52,7 @@ export class LogStreams {
   }
 
   #pump(c: Context<ApiEnv>, log: JudgedLog, leave: () => void): LogPump {
-    const { config, clock, draining } = this.#parts
+    const { config, clock, draining, appMetrics } = this.#parts
     const { maxLogBytes, maxLogSeconds, writeTimeoutSeconds } = config.api.limits
     const outgoing = c.env?.outgoing
     return new LogPump(log, {
@@ -61,6 +66,8 @@ export class LogStreams {
       sever: outgoing && (() => outgoing.destroy()),
       onEnd: (end, err) => {
         leave()
+        appMetrics.logsOpen.dec()
+        appMetrics.logs.inc({ ending: isRefusal(err) ? 'refused' : end })
         // From here on nobody looks whether the rest is read: as for any other answer the server cuts who takes nothing.
         outgoing?.socket?.setTimeout(writeTimeoutSeconds * 1000)
         c.get('log').debug({ app: log.app, end, err }, 'log ended')
@@ -68,5 +75,8 @@ export class LogStreams {
     })
   }
 }
+
+/** Such as a container that has no log yet. */
+const isRefusal = (error: unknown) => error instanceof ApiError && error.status < 500
 
 const ending = () => unavailable('this replica ends: another one has the log')

@@ -4,6 +4,7 @@ import type { Apps } from '../../appcontrol/service.ts'
 import type { Templates } from '../../appcontrol/templates.ts'
 import type { Config } from '../../config/schema.ts'
 import type { ActivityService } from '../../idle/rest/service.ts'
+import type { AppApiMetrics } from '../../telemetry/app-api-metrics.ts'
 import type { AuditEvent } from '../../telemetry/audit.ts'
 import type { CommonParts } from '../request/env.ts'
 
@@ -43,6 +44,7 @@ export interface AppsApiParts extends CommonParts {
   readonly logs: Logs
   /** @throws {RetryLater} when Redis does not answer */
   readonly revoke: (revocation: Revocation) => Promise<void>
+  readonly appMetrics: AppApiMetrics
   /** Only where idle apps are looked at. */
   readonly activity?: Pick<ActivityService, 'find'> | undefined
   /** Gets the lines of the audit log; refusals may be counted instead. */

@@ -36,11 +36,13 @@ export class PerUserLimit {
 export class TotalLimit {
   readonly #held: Slots
   readonly #what: string
+  readonly #onRefusal: () => void
 
   /** @param what the things counted, in the words of the answer */
-  constructor(max: number, what: string) {
+  constructor(max: number, what: string, onRefusal: () => void = () => {}) {
     this.#held = new Slots(max)
     this.#what = what
+    this.#onRefusal = onRefusal
   }
 
   /**
@@ -49,8 +51,9 @@ export class TotalLimit {
    * @throws {ApiError} 503 with `Retry-After` when the total would exceed the bound; another replica may have room
    */
   enter(amount = 1): () => void {
-    if (!this.#held.tryEnter(amount)) throw unavailable(`this replica has too many ${this.#what} at once`)
-    return () => this.#held.leave(amount)
+    if (this.#held.tryEnter(amount)) return () => this.#held.leave(amount)
+    this.#onRefusal()
+    throw unavailable(`this replica has too many ${this.#what} at once`)
   }
 
   /** The total now. */

@@ -10,8 +10,13 @@ import { enterBoth, PerUserLimit, TotalLimit } from './held.ts'
 const largeBytes = 65_536
 
 export class LargeAnswers {
-  readonly #perUser = new PerUserLimit(4, 'large answers')
-  readonly #total = new TotalLimit(16, 'large answers')
+  readonly #perUser: PerUserLimit
+  readonly #total: TotalLimit
+
+  constructor(onRefusal: () => void = () => {}) {
+    this.#perUser = new PerUserLimit(4, 'large answers', onRefusal)
+    this.#total = new TotalLimit(16, 'large answers', onRefusal)
+  }
 
   /**
    * @returns an answer with this JSON, as it is: to read it again would double what a large one takes

@@ -14,6 +14,7 @@ import { groupsAround } from '../../apps/world.ts'
 import type { ActivityService } from '../../idle/rest/service.ts'
 import { keyOf } from '../../kube/cache.ts'
 import { RevocationStore } from '../../store/apps/revocations.ts'
+import { createAppApiMetrics } from '../../telemetry/app-api-metrics.ts'
 import { joinOwnRest, type OwnRest } from '../own-rest.ts'
 import type { Part } from '../part.ts'
 import { membership } from './membership.ts'
@@ -71,10 +72,11 @@ export function joinRest(replica: AppReplica, isSynced: () => boolean, activity?
       podsNamed: name => podsNamed(name).map(fact => ({ fact, containers: containersIn((fact as PodFact).pod) })),
     },
   })
+  const appMetrics = createAppApiMetrics(basics.metrics.registry)
   const revocations = new RevocationStore(access.connection, access.keys)
   const { listen, trouble, stop, close } = joinOwnRest(basics, parts =>
     createAppsApi({
-      ...{ ...parts, config, apps, logs },
+      ...{ ...parts, config, apps, logs, appMetrics },
       templates: templates.service,
       activity,
       revoke: revocation => revocations.revoke(revocation),

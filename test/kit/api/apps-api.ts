@@ -9,6 +9,7 @@ import type { Apps } from '../../../src/appcontrol/service.ts'
 import type { Templates } from '../../../src/appcontrol/templates.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { createStaticIdentity } from '../../../src/identity/static.ts'
+import { createAppApiMetrics } from '../../../src/telemetry/app-api-metrics.ts'
 import type { AuditEvent } from '../../../src/telemetry/audit.ts'
 import { silentLogger } from '../../../src/telemetry/log.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
@@ -73,13 +74,15 @@ export interface AppsScript {
 
 export function appsParts({ apps, templates, config = {}, lines = [], ...script }: AppsScript = {}) {
   const log = silentLogger()
+  const registry = new Registry()
   return {
     config: configSchema.parse(config),
     identity: createStaticIdentity(
       callers.map(each => ({ ...each, token: `${each.username}-token`, groups: [] })),
       log,
     ),
-    metrics: createMetrics(new Registry()),
+    metrics: createMetrics(registry),
+    appMetrics: createAppApiMetrics(registry),
     tracing: noTracing,
     clock: new ManualClock(),
     log,

@@ -13,6 +13,8 @@ const pending = (replica: string) => `skylab_app_conditions{instance="${replica}
 const contended = (kind: string) => `skylab_reconcile_contended{instance="a",kind="${kind}"}`
 const queued = (replica: string) => `skylab_reconcile_queue_depth{instance="${replica}",kind="app"}`
 
+const logs = (ending: string) => `skylab_log_streams_total{instance="a",ending="${ending}"}`
+
 const stories: readonly Story[] = [
   { alert: 'SkylabAppsDown', at: 5, series: { 'skylab_build_info{run="labs"}': '1x60' }, raised: true },
   { alert: 'SkylabAppsDown', at: 5, series: always, raised: false },
@@ -33,6 +35,19 @@ const stories: readonly Story[] = [
   { alert: 'SkylabAppsContended', at: 20, series: { ...always, [contended('quota')]: '0x5 1x20' }, raised: true },
   { alert: 'SkylabAppsContended', at: 20, series: { ...always, [contended('app')]: '0x60' }, raised: false },
   { alert: 'SkylabAppsQueued', at: 30, series: { ...always, [queued('b')]: '0x5 500x60' }, raised: true },
+  {
+    ...{ alert: 'SkylabAppLogsFail', at: 30, raised: true },
+    series: { ...always, [logs('failed')]: '0+1x60', [logs('complete')]: '0+9x60' },
+  },
+  {
+    ...{ alert: 'SkylabAppLogsFail', at: 30, raised: false },
+    series: { ...always, [logs('failed')]: '0+1x60', [logs('complete')]: '0+30x60' },
+  },
+  // Containers that have no log yet.
+  {
+    ...{ alert: 'SkylabAppLogsFail', at: 30, raised: false },
+    series: { ...always, [logs('failed')]: '0x20 2x60', [logs('refused')]: '0+9x60' },
+  },
   // Many creations at once are done in a minute.
   { alert: 'SkylabAppsQueued', at: 30, series: { ...always, [queued('a')]: '0x25 900 0x60' }, raised: false },
 ]

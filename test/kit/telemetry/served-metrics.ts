@@ -1,5 +1,6 @@
 /** For tests: everything that a replica at rest serves at `/metrics`. */
 import { Registry } from 'prom-client'
+import { createAppApiMetrics } from '../../../src/telemetry/app-api-metrics.ts'
 import { createAppGauges } from '../../../src/telemetry/app-gauges.ts'
 import { createBillingMetrics } from '../../../src/telemetry/billing-metrics.ts'
 import { createGauges, type GaugeSources, type KindCensus } from '../../../src/telemetry/gauges.ts'
@@ -40,6 +41,7 @@ export function servedMetrics(sources: Partial<GaugeSources> = {}): Registry {
     apps: () => ({ phases: { Ready: 0 }, conditions: { Reconciled: 0 } }),
     policyActive: () => true,
   })
+  createAppApiMetrics(registry)
   createIdleMetrics(registry, { kinds: ['lab'], census: async () => undefined })
   return registry
 }
