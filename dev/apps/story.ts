@@ -80,7 +80,9 @@ async function use(context: AppsContext, told: Tell): Promise<void> {
   await told('Another app, which knows its prefix:', () => seeExperiments(context, ada))
   await told('Gateways keep no state, so one may die:', () => killGateways(context, ada))
   await told('After the logout nothing stays open:', () => logOut(ada))
-  await told('She has to log in again, also at the provider:', () => logIn(context, ada, 'ada'))
+  await told('She has to log in again, also at the provider:', () =>
+    logIn({ ...context, camera: undefined }, ada, 'ada'),
+  )
   await told('Gateways ask the provider again about each login that is used:', () => leaveGroup(context, ada))
 }
 

@@ -14,7 +14,7 @@ import {
   placesInMetrics,
   placesInRedis,
 } from '../../../kit/evidence/marked.ts'
-import { appFleet } from './shared.ts'
+import { appFleet, appTraces } from './shared.ts'
 
 const templateId = 'keeps'
 const container = (value: string) => ({
@@ -28,11 +28,14 @@ attack('apps G10 no secret value is where others read', async trial => {
   const site = { fleet, marked, trial }
   const answers = [...(await takenIn(site)), ...(await refused(site))]
   await Promise.all(['by-rest', 'by-graphql'].map(id => fleet.phase(id, 'Ready')))
+  const traces = await appTraces()
+  await traces.until(({ spans }) => ['POST /api/graphql', 'GET /apps/v1/apps'].every(has(spans)))
   const places = async () => [
     ...answers,
     ...(await placesInCluster(fleet.kube, [fleet.of('a'), fleet.name])).filter(([where]) => !mayHold(where)),
     ...(await placesInRedis(fleet.redisClient)),
     ...placesInLogs(fleet.stateDir),
+    ['the traces', JSON.stringify(traces.spans)] as const,
     ...(await placesInMetrics(fleet.replicas)),
   ]
   const all = await places()
@@ -40,6 +43,8 @@ attack('apps G10 no secret value is where others read', async trial => {
   trial.figure('places', all.length)
   await control(site, places)
 })
+
+const has = (spans: readonly { readonly name: string }[]) => (words: string) => spans.some(({ name }) => name === words)
 
 interface Site {
   readonly fleet: AppFleet
