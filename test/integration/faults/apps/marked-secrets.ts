@@ -5,7 +5,6 @@ import { primehubQueries } from '../../../kit/api/primehub-queries.ts'
 import { callRest, type RestRequest } from '../../../kit/api/rest-calls.ts'
 import type { AppFleet } from '../../../kit/apps/fleet.ts'
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
-import { eventually } from '../../../kit/cluster/world.ts'
 import {
   Marked,
   type Place,
@@ -13,7 +12,8 @@ import {
   placesInLogs,
   placesInMetrics,
   placesInRedis,
-} from '../../../kit/evidence/marked.ts'
+} from '../../../kit/attack/marked.ts'
+import { eventually } from '../../../kit/cluster/world.ts'
 import { appFleet, appTraces } from './shared.ts'
 
 const templateId = 'keeps'

@@ -1,6 +1,6 @@
 /** G10: somebody has a copy of Redis, the logs and the metrics. Nothing in them is a credential, and nothing in them opens an app. */
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
-import { Marked, placesInLogs, placesInMetrics, placesInRedis, wordsInRedis } from '../../../kit/evidence/marked.ts'
+import { Marked, placesInLogs, placesInMetrics, placesInRedis, wordsInRedis } from '../../../kit/attack/marked.ts'
 import { TestBrowser } from '../../../kit/gateway/browser.ts'
 import { type OidcSite, startOidcSite } from '../../../kit/gateway/oidc-site.ts'
 import { echo, type RawApp } from '../../../kit/gateway/raw-app.ts'
