@@ -17,7 +17,7 @@ export function formatAppsGuide(source: GuideSource, { kubectl, gateways, object
   const { url, rest, authority, kubeconfig, people, apps } = source
   const lines = (values: readonly string[]) => values.join('\n                   ')
   const k = `${kubectl} --kubeconfig ${kubeconfig} -n hub`
-  const asAda = `curl -s -H "Authorization: Bearer $(cat ${people.ada.tokenFile})"`
+  const asAda = `-H "Authorization: Bearer $(cat ${people.ada.tokenFile})"`
   return `
 Open               ${lines(apps.filter(app => app.url !== '').map(app => app.url))}
                    Your browser does not know the authority of this run: go on, or import ${authority}
@@ -32,10 +32,10 @@ Look:
   ${k} get deployments,services,networkpolicies,pods
   ${k} explain phapplication.spec
 Do the same by REST, where root (${people.root.tokenFile}) is an administrator:
-  ${asAda} ${rest}/apps/v1/templates
-  ${asAda} ${rest}/apps/v1/apps
-  ${asAda} ${rest}/apps/v1/apps/oscillator/pods
-  ${asAda} "${rest}/api/logs/pods/$(${k} get pods -o name | sed -n 's|pod/\\(app-oscillator-.*\\)|\\1|p')?follow=true"
+  curl -s ${asAda} ${rest}/apps/v1/templates
+  curl -s ${asAda} ${rest}/apps/v1/apps
+  curl -s ${asAda} ${rest}/apps/v1/apps/oscillator/pods
+  curl -sN ${asAda} "${rest}/api/logs/pods/$(${k} get pods -o name | sed -n 's|pod/\\(app-oscillator-.*\\)|\\1|p')?follow=true"
 Open it to everybody, and to the group again; look at an open page meanwhile:
   ${k} patch phapplication orbits --type=merge -p '{"spec":{"scope":"public"}}'
   ${k} patch phapplication orbits --type=merge -p '{"spec":{"scope":"group"}}'
