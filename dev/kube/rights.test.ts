@@ -57,6 +57,12 @@ test('grantedRights returns the rights of the account of notebooks: three kinds,
   )
 })
 
+test('grantedRights returns the rights of the account of apps, also those to templates, without those of people', async () => {
+  const granted = await grantedRights('apps')
+  expect(granted).toEqual(expect.arrayContaining(['/pods/log get', 'primehub.io/phapptemplates delete']))
+  expect(new Set(granted).size).toBe(granted.length)
+})
+
 test('reportRights names a right that nothing has used', () => {
   const usages = { test: { '/pods get': 12, '/pods list': 3 }, 'in-cluster': { '/pods get': 1 } }
   const { table, unused } = reportRights(['/pods get', '/pods list', '/secrets delete'], usages)

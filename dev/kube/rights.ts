@@ -30,6 +30,8 @@ const files: Readonly<Record<Served, URL>> = {
   notebooks: new URL('../../k8s/components/notebooks/rbac.yaml', import.meta.url),
   apps: new URL('../../k8s/components/apps/rbac.yaml', import.meta.url),
 }
+/** Roles that an account has in a namespace that operators choose. */
+const inOneNamespace: readonly string[] = ['skylab:apps:templates']
 const kept = fileURLToPath(new URL('../../.artefacts/rights', import.meta.url))
 const folderOf = (what: Served) => (what === 'labs' ? kept : join(kept, what))
 
@@ -142,8 +144,9 @@ export async function readGranted(): Promise<Granted> {
 export async function grantedRights(what: Served = 'labs'): Promise<string[]> {
   if (what !== 'labs') {
     const documents = parseAllDocuments(await readFile(files[what], 'utf8')).map(each => each.toJS() as Role)
-    const isOwn = ({ kind, metadata }: Role) => kind === 'ClusterRole' && isAccountOf(what, accountOf(metadata.name))
-    return rightsOf(documents.find(isOwn)!.rules)
+    const isOwn = ({ kind, metadata: { name } }: Role) =>
+      kind === 'ClusterRole' && (isAccountOf(what, accountOf(name)) || inOneNamespace.includes(name))
+    return documents.filter(isOwn).flatMap(({ rules }) => rightsOf(rules))
   }
   const { everywhere, within, inLabs, ofIdle } = await readGranted()
   return [...everywhere, ...Object.values(within).flat(), ...inLabs, ...ofIdle]

@@ -111,6 +111,14 @@ test('a log is shown of pods that an app owns by UIDs, to members of its group',
   expect(await log('app-logged-planted', 'ann')).toEqual([404, 'unknown_pod'])
 })
 
+test('a template that is put at both replicas at once is made once', async () => {
+  const body = { name: 'Twice', template: asObject(seedTemplate().spec).template }
+  const put = (replica: number, id: string) => call(replica, 'PUT', `/admin/v1/templates/${id}`, 'root', { body })
+  const ids = ['twice-a', 'twice-b', 'twice-c', 'twice-d']
+  const answers = await Promise.all(ids.map(async id => Promise.all([put(0, id), put(1, id)])))
+  for (const both of answers) expect(both.map(({ status }) => status).sort()).toEqual([200, 201])
+})
+
 test('the end of a template changes no app', async () => {
   await create(0, 'ann', wish('stays'))
   const before = await fleet.read('stays')
