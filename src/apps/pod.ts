@@ -1,4 +1,6 @@
 /** The pod template of an app (seed 001, "Controller": Deployment). Pure. */
+
+import { type Addresses, appOrigin } from '../base/app-address.ts'
 import { asObject, asObjects, type JsonObject } from '../base/json.ts'
 import { formatBytes, formatCpu } from '../base/quantity.ts'
 import type { Pruned } from './allow.ts'
@@ -35,7 +37,7 @@ export function podSpecOf(spec: AppSpec, settings: AppSettings, pruned: Pruned):
   const pod = asObject(podForm(isAlone)(rest, at, pruned))
   const container = asObject(containerForm(isAlone)(first, `${at}.containers[0]`, pruned))
   const storage = storageOf(spec.id, spec.group)
-  const presets = presetsOf(spec, storage, apps.publicUrl)
+  const presets = presetsOf(spec, storage, apps)
   const resources = spec.instance && resourcesOf(spec.instance)
   const volumes = [...storage.volumes, ...asObjects(pod.volumes)]
   const podSecurity = { ...asObject(pod.securityContext), ...(!apps.initAsRoot && restrictedPod(pod)) }
@@ -56,12 +58,14 @@ export function podSpecOf(spec: AppSpec, settings: AppSettings, pruned: Pruned):
 const literal = (value: string): string => value.replaceAll('$', '$$$$')
 
 /** In this order before all others: Kubernetes replaces `$(NAME)` by variables from before. */
-function presetsOf({ id, group }: AppSpec, { root }: Storage, publicUrl: string | undefined): readonly JsonObject[] {
+function presetsOf({ id, group }: AppSpec, { root }: Storage, addresses: Addresses): readonly JsonObject[] {
+  // At a host of its own an app makes its links of that, and takes requests from its own pages.
+  const url = addresses.appDomain === undefined ? addresses.publicUrl : appOrigin(id, addresses)
   return [
     { name: 'PRIMEHUB_APP_ID', value: id },
     { name: 'PRIMEHUB_APP_ROOT', value: root },
     { name: 'PRIMEHUB_APP_BASE_URL', value: appPrefix(id) },
-    { name: 'PRIMEHUB_URL', ...(publicUrl !== undefined && { value: literal(publicUrl) }) },
+    { name: 'PRIMEHUB_URL', ...(url !== undefined && { value: literal(url) }) },
     { name: 'PRIMEHUB_GROUP', value: literal(group.name) },
   ]
 }

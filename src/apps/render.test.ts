@@ -55,6 +55,14 @@ describe('renderApp', () => {
     expect(asObject(policy.spec)).toEqual({ podSelector: expect.anything(), policyTypes: ['Ingress'] })
   })
 
+  it('tells an app the origin of its own host, where it has one', () => {
+    const url = (more: object) =>
+      asObjects(containerOf(appFact(), appSettings(more)).env).find(({ name }) => name === 'PRIMEHUB_URL')?.value
+    const publicUrl = 'https://platform.example.org'
+    expect(url({ publicUrl })).toBe(publicUrl)
+    expect(url({ publicUrl, appDomain: 'apps.example.net' })).toBe('https://mlflow-xyzab.apps.example.net')
+  })
+
   it('has a folder that ends with the pod when the group has no volume, or one that it can only read', () => {
     const readOnly = {
       hub: { namespace: 'hub' },

@@ -19,8 +19,8 @@ export function reportApp(key: string, world: AppWorld, turn: Result, nowMs: num
   const { checked, deployment, verdict } = appState(app, world, nowMs, { ...result, failure })
   const hasPods = standingOf(app, world).some(({ ref }) => ref.kind === 'Deployment')
   const pruned = checked.spec ? renderApp(app, checked.spec, world.settings, hasPods).pruned : []
-  const { publicUrl } = world.settings.apps
-  return appStatus({ app, checked, pruned, deployment, verdict, result, publicUrl }, nowMs)
+  const addresses = world.settings.apps
+  return appStatus({ app, checked, pruned, deployment, verdict, result, addresses }, nowMs)
 }
 
 const wrongGroup: Refusal['reason'] = 'WrongGroup'

@@ -1,4 +1,6 @@
 /** The route of an app, as gateways need it. Pure. */
+
+import { type Addresses, appOrigin } from '../base/app-address.ts'
 import type { AppPhase, AppRoute, Audience } from '../base/app-route.ts'
 import { asObject, asText } from '../base/json.ts'
 import type { Fact } from '../reconcile/types.ts'
@@ -59,5 +61,5 @@ function clusterIpOf(service: Fact | undefined): string | undefined {
 }
 
 /** The public address of an app. */
-export const appUrl = (id: string, publicUrl: string | undefined): string | undefined =>
-  publicUrl === undefined ? undefined : `${publicUrl.replace(/\/+$/, '')}${appPrefix(id)}/`
+export const appUrl = (id: string, addresses: Addresses): string | undefined =>
+  addresses.publicUrl === undefined ? undefined : `${appOrigin(id, addresses)}${appPrefix(id)}/`

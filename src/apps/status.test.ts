@@ -19,9 +19,9 @@ const deployment = { isCurrent: true, replicas: 1, ready: 1, updated: 1, failure
 
 function statusOf(app: Fact, more: Partial<StatusFacts> = {}, nowMs = 0) {
   const verdict = { phase: 'Ready', message: '' } as const
-  const publicUrl = 'https://platform.example.org/'
+  const addresses = { publicUrl: 'https://platform.example.org/' }
   return appStatus(
-    { app, checked: checkedFact(app), pruned: [], deployment, verdict, result, publicUrl, ...more },
+    { app, checked: checkedFact(app), pruned: [], deployment, verdict, result, addresses, ...more },
     nowMs,
   ).status
 }
@@ -45,7 +45,16 @@ describe('appStatus', () => {
 
   it('tells no address of an app without a web interface', () => {
     expect(statusOf(appWith({ httpPort: undefined })).url).toBeNull()
-    expect(statusOf(appFact(), { publicUrl: undefined }).url).toBeNull()
+    expect(statusOf(appFact(), { addresses: {} }).url).toBeNull()
+  })
+
+  it('tells the host of its own that an app has below the domain of apps, at the port of the platform', () => {
+    const urlOf = (publicUrl: string) =>
+      statusOf(appFact(), { addresses: { publicUrl, appDomain: 'apps.example.net' } }).url
+    expect(urlOf('https://platform.example.org')).toBe(
+      'https://mlflow-xyzab.apps.example.net/console/apps/mlflow-xyzab/',
+    )
+    expect(urlOf('http://localhost:8080/')).toBe('http://mlflow-xyzab.apps.example.net:8080/console/apps/mlflow-xyzab/')
   })
 
   it.each<[string, Partial<StatusFacts>, string, unknown[]]>([

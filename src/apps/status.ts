@@ -1,4 +1,6 @@
 /** The status of a PhApplication: its phase, and conditions with reasons in words. Pure. */
+
+import type { Addresses } from '../base/app-address.ts'
 import { asObject, asObjects, type JsonObject } from '../base/json.ts'
 import { keyOf } from '../kube/cache.ts'
 import type { Fact, Result, StatusPatch } from '../reconcile/types.ts'
@@ -32,12 +34,12 @@ export interface StatusFacts {
   readonly deployment: DeploymentView | undefined
   readonly verdict: PhaseVerdict
   readonly result: Result
-  readonly publicUrl: string | undefined
+  readonly addresses: Addresses
 }
 
 export function appStatus(facts: StatusFacts, nowMs: number): StatusPatch {
-  const { app, checked, verdict, publicUrl } = facts
-  const url = checked.spec?.http ? appUrl(app.ref.name, publicUrl) : undefined
+  const { app, checked, verdict, addresses } = facts
+  const url = checked.spec?.http ? appUrl(app.ref.name, addresses) : undefined
   const states: Readonly<Record<AppConditionType, State>> = {
     Reconciled: reconciledState(facts),
     Available: availableState(facts),

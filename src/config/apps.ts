@@ -1,7 +1,7 @@
 /** The block `apps`: the groups that have apps, and what an app may use. */
 import { z } from 'zod'
 import { toleration } from './tolerations.ts'
-import { containerResources, labelValue, objectName, qualifiedName, seconds } from './values.ts'
+import { appDomain, containerResources, labelValue, objectName, qualifiedName, seconds } from './values.ts'
 
 const selector = z
   .record(qualifiedName, labelValue)
@@ -62,6 +62,9 @@ export const apps = z.strictObject({
     .url({ protocol: /^https?$/, error: 'not an http:// or https:// address' })
     .optional()
     .describe('the public address of the platform, without a path: PRIMEHUB_URL, and the beginning of `status.url`'),
+  appDomain: appDomain.describe(
+    'a domain below which each app has a host of its own, for `status.url`; the same as `gateway.appDomain`. Default: all apps share the host of `publicUrl`',
+  ),
   groups: z
     .record(z.string().min(1).max(253), group)
     .default({})

@@ -1,6 +1,6 @@
 /** The block `gateway`: the way from browsers to apps. */
 import { z } from 'zod'
-import { cidr, seconds } from './values.ts'
+import { appDomain, cidr, seconds } from './values.ts'
 
 const count = (value: number) => z.number().int().positive().default(value)
 
@@ -54,6 +54,9 @@ export const gateway = z.strictObject({
     .url({ protocol: /^https?$/, error: 'not an http:// or https:// address' })
     .optional()
     .describe('the public address of the platform, without a path; a process that runs the gateway needs it'),
+  appDomain: appDomain.describe(
+    'a domain below which each app has a host of its own, `<id>.<appDomain>`, at the port of `publicUrl`, so that browsers keep the scripts of apps apart; best one that is registered for this alone. The same as `apps.appDomain`. Default: all apps share the host of `publicUrl`',
+  ),
   login: z
     .enum(['static', 'oidc', 'gafaelfawr'])
     .default('static')

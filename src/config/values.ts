@@ -76,6 +76,9 @@ export const hostName = z
     error: 'not the name of a host in small letters',
   })
 
+/** The domain below which each app has a host. The longest id and a dot fit before it. */
+export const appDomain = hostName.max(200).optional()
+
 /** An absolute path without `.` and `..`. */
 export const absolutePath = z
   .string()

@@ -22,6 +22,7 @@ describe('crossProblems of a process for apps', () => {
 
   it.each([
     [{ publicUrl: 'https://platform.example.org/x' }, 'apps.publicUrl: has more than scheme, host and port'],
+    [{ publicUrl: undefined, appDomain: 'apps.example.net' }, 'apps.appDomain: needs apps.publicUrl'],
     [{ defaultInstanceType: 'huge' }, 'apps.defaultInstanceType: apps.instanceTypes has no huge'],
     [{ defaultInstanceType: 'toString' }, 'apps.defaultInstanceType: apps.instanceTypes has no toString'],
     [
@@ -79,6 +80,14 @@ describe('configWarnings of a process for apps', () => {
     [{ tenants: {} }, /^tenants\.rest\.usernameTemplate: is missing/],
   ])('warns of %j', (more, words) => {
     expect(configWarnings(parsed(more))).toEqual([expect.stringMatching(words)])
+  })
+
+  it('has none of several groups when each app has a host of its own', () => {
+    const groups = { physics, chem: { namespace: 'chem' } }
+    expect(configWarnings(withApps({ groups, appDomain: 'apps.example.net' }))).toEqual([])
+    expect(configWarnings(withApps({ groups, appDomain: 'apps.example.org' }))).toEqual([
+      expect.stringMatching(/^apps\.appDomain: is below example\.org/),
+    ])
   })
 
   it('warns of groups that share a namespace', () => {

@@ -3,6 +3,7 @@ import { isShareable } from '../apps/shares.ts'
 import { parseQuantity } from '../base/quantity.ts'
 import type { AppsConfig } from '../config/apps.ts'
 import type { Config } from '../config/schema.ts'
+import { appDomainProblems, appDomainWarnings } from './app-domain-checks.ts'
 import { quotaProblems } from './tenant-checks.ts'
 
 export const servesApps = ({ run }: Pick<Config, 'run'>): boolean => run.includes('apps')
@@ -18,6 +19,7 @@ export function appProblems({ apps, kubernetes }: Config): string[] {
   const groups = Object.entries(apps.groups)
   return [
     ...publicUrlProblems(apps.publicUrl),
+    ...appDomainProblems('apps', apps),
     ...(Object.hasOwn(apps.instanceTypes, apps.defaultInstanceType)
       ? []
       : [`apps.defaultInstanceType: apps.instanceTypes has no ${apps.defaultInstanceType}`]),
@@ -130,8 +132,9 @@ export function appWarnings({ apps, kubernetes, tenants }: Config): string[] {
     ...(apps.publicUrl?.startsWith('http:')
       ? ['apps.publicUrl: is http://, so everything can be read on its way']
       : []),
+    ...appDomainWarnings('apps', apps),
     ...sharedNamespaces(Object.entries(apps.groups)),
-    ...(names.length > 1
+    ...(names.length > 1 && apps.appDomain === undefined
       ? [
           'apps.groups: are several, whose apps share one origin: a script of one app can open another as its visitor (docs/apps-operators.md)',
         ]

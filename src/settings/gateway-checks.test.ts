@@ -26,6 +26,10 @@ describe('crossProblems of a gateway', () => {
     [{ publicUrl: 'https://a.example.org/?x' }, 'gateway.publicUrl: has more than scheme, host and port'],
     [{ publicUrl: 'http://a.example.org' }, 'gateway.publicUrl: is not https://, and not this machine'],
     [{ publicUrl: 'http://localhost.example.org' }, 'gateway.publicUrl: is not https://, and not this machine'],
+    [
+      { appDomain: 'example.org' },
+      'gateway.appDomain: gateway.publicUrl is at this domain or below it, so an app could have its host',
+    ],
   ])('has a problem when the block is %j', (gateway, problem) => {
     expect(crossProblems(parsed(gateway))).toEqual([problem])
   })
@@ -118,6 +122,7 @@ describe('configWarnings of a gateway', () => {
   it.each([
     [{ publicUrl: 'http://localhost' }, /^gateway\.publicUrl: is http:/],
     [{ trustedProxies: [] }, /^gateway\.trustedProxies: is empty/],
+    [{ appDomain: 'apps.example.org' }, /^gateway\.appDomain: is below example\.org/],
   ])('has another one when the block is %j', (gateway, warning) => {
     expect(configWarnings(parsed(gateway))).toEqual([isStatic, expect.stringMatching(warning)])
   })
@@ -129,6 +134,9 @@ it.each([
   [{ trustedProxies: ['10.0.0.1'] }, 'CIDR'],
   [{ activity: { ignorePaths: ['health'] } }, 'path'],
   [{ login: 'form' }, 'static'],
+  ...['*.apps.example.net', 'https://apps.example.net', 'Apps.example.net', 'apps.example.net:8443', '.apps'].map(
+    (appDomain): [object, string] => [{ appDomain }, 'not the name of a host'],
+  ),
   [{ oidc: { clientId: 'a', scopes: ['groups'] } }, 'lacks openid'],
   [{ oidc: { clientId: 'a', scopes: ['openid', 'a b'] } }, 'not a scope'],
   [{ oidc: { clientId: 'a', parameters: { state: 'x' } } }, 'itself sends'],

@@ -2,6 +2,7 @@
 import { isLoopback } from '../base/loopback.ts'
 import type { OidcConfig } from '../config/identity.ts'
 import type { Config } from '../config/schema.ts'
+import { appDomainProblems, appDomainWarnings } from './app-domain-checks.ts'
 
 /** A process for something else leaves the block alone. */
 export const servesGateway = ({ run }: Pick<Config, 'run'>): boolean => run.includes('gateway')
@@ -12,7 +13,7 @@ export function gatewayProblems({ gateway, identity, sealing }: Config): string[
   return [
     ...(publicUrl === undefined
       ? ['gateway.publicUrl: is required by a process that runs the gateway']
-      : addressProblems(publicUrl)),
+      : [...addressProblems(publicUrl), ...appDomainProblems('gateway', gateway)]),
     ...loginProblems({ gateway, identity }),
     // Whoever can open plans of labs would open what logins keep.
     ...keyFiles.flatMap((file, index) =>
@@ -79,6 +80,7 @@ export function gatewayWarnings({ gateway, api, identity }: Config): string[] {
     ...loginWarnings({ gateway, identity }),
     ...(login === 'static' ? ['gateway.login: static is for demos and tests, never for real users'] : []),
     ...(publicUrl?.startsWith('http:') ? ['gateway.publicUrl: is http://, so everything can be read on its way'] : []),
+    ...appDomainWarnings('gateway', gateway),
     // An ingress is before almost every gateway.
     ...(trustedProxies.length === 0 && api.tls === undefined
       ? [
