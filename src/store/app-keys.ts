@@ -34,6 +34,10 @@ export class AppKeys {
   asking(hash: string): string {
     return `${this.#tag}gw:asking:${hash}`
   }
+  /** What leads to an app's host, by its hash. */
+  code(hash: string): string {
+    return `${this.#tag}gw:code:${hash}`
+  }
   /** What can be used once, such as the way back from a login. */
   used(hash: string): string {
     return `${this.#tag}gw:used:${hash}`

@@ -56,6 +56,7 @@
  * | gw:logins-of:USER | sorted set | with the last of them | the logins of a user, by their end |
  * | gw:session:HASH | hash | with the session | the app and the login of a session of an app |
  * | gw:asking:HASH | string | within seconds | token of the gateway that asks the identity source about a login |
+ * | gw:code:HASH | hash | a minute | what a code leads to at the host of an app; HASH is its SHA-256 |
  * | gw:used:HASH | string | 10 minutes later | a way back from the identity source that was used |
  * | gw:epoch | string | never | the epoch of the last revocation |
  * | gw:revoked:WHAT | string | with the last login that it concerns | logins and sessions of earlier epochs are void |

@@ -70,7 +70,7 @@ export function aclLine({ name, password, keyPrefix, more = [] }: AclUser): stri
 /** Scripts that gateways call. */
 export const scriptsOfGateways: readonly string[] = [
   ...['create-login', 'remove-login', 'revoke-entries', 'create-session', 'check-sessions', 'extend-sessions'],
-  ...['begin-recheck', 'end-recheck', 'return-lease', 'use-once'],
+  ...['begin-recheck', 'end-recheck', 'return-lease', 'use-once', 'make-code', 'use-code'],
   ...['ask-start', 'touch-activity', 'check-rights'],
 ]
 

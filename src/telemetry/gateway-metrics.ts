@@ -23,6 +23,8 @@ const refusals = [
     'stopping',
     'busy',
     'form',
+    'entry',
+    'elsewhere',
     'slow',
   ],
 ]
@@ -42,7 +44,7 @@ export function createGatewayMetrics(registry: Registry, sources: GatewayGaugeSo
     }),
     refusals: new Counter({
       name: 'skylab_gateway_refusals_total',
-      help: 'Requests that this replica carried to no app, by reason (malformed; login: nobody is logged in; forbidden: not a member; unknown: there is no such app; unavailable: it could not be judged; origin: a WebSocket of another site; phase: the app does not run; stopping: for idleness; busy: a bound was met; form: a form without its token; slow: an address sent too many unknown tokens or logins)',
+      help: 'Requests that this replica carried to no app, by reason (malformed; login: nobody is logged in; forbidden: not a member; unknown: there is no such app; unavailable: it could not be judged; origin: a page of another site asks for it; phase: the app does not run; stopping: for idleness; busy: a bound was met; form: a form without its token; entry: a way to the host of an app that does not hold; elsewhere: the app is at another host; slow: an address sent too many unknown tokens or logins)',
       labelNames: ['reason'] as const,
       registers,
     }),

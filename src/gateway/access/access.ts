@@ -14,9 +14,17 @@ import type { MemberTable, Person, RouteTable } from './tables.ts'
 import { mostTried, type Visitor, Visitors } from './visitors.ts'
 import type { Words } from './words.ts'
 
+/** A session by which alone somebody is known, at the host of an app, with the hash of its login. */
+export interface PresentedSession {
+  readonly sessionId: string
+  readonly loginHash: string
+}
+
 /** What a request presents: ids of cookies. */
 export interface Presented {
   readonly appId: string
+  /** Instead of logins and sessions. */
+  readonly entered?: PresentedSession | undefined
   readonly login: readonly string[]
   readonly session: readonly string[]
   /** Of who presents them, as far as trusted proxies tell it. */
@@ -197,11 +205,20 @@ export class Access {
     })
   }
 
-  #judgeCookies(route: AppRoute | undefined, { login, session, address }: Presented): Soon<Verdict> {
+  #judgeCookies(route: AppRoute | undefined, { entered, login, session, address }: Presented): Soon<Verdict> {
     if (route?.audience.kind === 'public') return { is: 'in', route }
+    if (entered) return route ? this.#judgeEntered(route, entered, address) : { is: 'login' }
     return andThen(this.#visitors.claimed(login, address), visitors => {
       if (route) return andThen(this.#entrances.find(route, visitors, session), found => this.#enterBy(route, found))
       return andThen(this.#visitors.present(visitors), visitor => ({ is: visitor ? 'unknown' : 'login' }))
+    })
+  }
+
+  /** Whoever has only the hash of a login is nobody: nothing but a session that holds lets in. */
+  #judgeEntered(route: AppRoute, { sessionId, loginHash }: PresentedSession, address: string): Soon<Verdict> {
+    return andThen(this.#visitors.named(loginHash, address), visitor => {
+      const found = visitor && this.#entrances.again(route, visitor, sessionId)
+      return andThen(found, entrance => this.#enterBy(route, entrance))
     })
   }
 

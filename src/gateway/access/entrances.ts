@@ -51,6 +51,18 @@ export class Entrances {
     return andThen(findings, found => bestOf(tries, found))
   }
 
+  /**
+   * By a session that holds, and else not at all: this visitor has shown no login.
+   * @throws {RetryLater} when Redis does not answer
+   */
+  again(route: AppRoute, visitor: Visitor, sessionId: string): Soon<Entrance | undefined> {
+    const hash = hashOf(sessionId)
+    if (hash === undefined) return undefined
+    return andThen(this.#options.checks.check(claimOf(route, visitor, hash)), finding =>
+      finding.is === 'in' ? { visitor, version: finding.version, seen: finding.seen } : undefined,
+    )
+  }
+
   #triesOf(route: AppRoute, visitors: readonly Visitor[], presented: readonly string[]): readonly Tried[] {
     return visitors.flatMap(visitor => {
       const made = this.#made.get(keyOf(route, visitor))

@@ -42,8 +42,16 @@ export class Visitors {
    * @throws {ApiError} 429 where too many wait that are not known
    */
   claimed(loginIds: readonly string[], address: string): Soon<readonly Visitor[]> {
-    const found = all(hashesOf(loginIds).map(hash => this.#known.get(hash) ?? this.#meet(hash, address)))
+    const found = all(hashesOf(loginIds).map(hash => this.named(hash, address)))
     return andThen(found, facts => facts.filter(each => each !== undefined))
+  }
+
+  /**
+   * Whose login has this hash, whoever says so. The rest is as for `claimed`.
+   * @throws as `claimed`
+   */
+  named(hash: string, address: string): Soon<Visitor | undefined> {
+    return this.#known.get(hash) ?? this.#meet(hash, address)
   }
 
   /**

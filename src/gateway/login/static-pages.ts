@@ -17,6 +17,8 @@ export interface StaticPagesParts {
   readonly login: Pick<StaticLogin, 'login'>
   readonly access: EnterParts['access']
   readonly lifeMs: number
+  /** Where the form may lead beside the platform's host, such as `https://*.apps.example.net`. */
+  readonly alsoTo?: string | undefined
 }
 
 const problems = {
@@ -39,11 +41,11 @@ export class StaticPages implements LoginPages {
   }
 
   async begin(_: Visit, next: string | undefined): Promise<Answer> {
-    return loginPage({ next })
+    return loginPage({ next, alsoTo: this.#parts.alsoTo })
   }
 
   async submit(visit: Visit, tell: Tell): Promise<Answer> {
-    const { login, site, clock, lifeMs } = this.#parts
+    const { login, site, clock, lifeMs, alsoTo } = this.#parts
     const form = await readForm(visit.incoming, site, clock)
     const next = checkNext(form.get('next'))
     const present = await presentIn(visit, this.#parts)
@@ -58,7 +60,7 @@ export class StaticPages implements LoginPages {
       tell.out('other', page.status)
       return page
     }
-    const page = loginPage({ next, problem: problems[answer.is] })
+    const page = loginPage({ next, problem: problems[answer.is], alsoTo })
     const refused = answer.is === 'slow' ? tooFast(page, answer.afterMs) : page
     tell.out(answer.is, refused.status)
     return refused

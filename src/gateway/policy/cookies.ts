@@ -110,6 +110,9 @@ export const setLoginCookie = (id: string, maxAgeSeconds: number): string => set
 export const setSessionCookie = (appId: string, id: string): string =>
   `${sessionCookie}=${id}; Path=${appPrefix(appId)}; ${ownAttributes}`
 
+/** A cookie of the whole site that ends with the browser. */
+export const setBrowserCookie = (name: string, value: string): string => `${name}=${value}; Path=/; ${ownAttributes}`
+
 export const clearLoginCookie = (): string => clearCookie(loginCookie)
 
 const ownAttributes = 'Secure; HttpOnly; SameSite=Lax'

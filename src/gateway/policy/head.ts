@@ -2,7 +2,8 @@
 import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../../base/errors.ts'
 import { checkHead, type HeadLimits, malformed, type RequestHead } from '../../base/request-head.ts'
-import { isOurHost, isOurOrigin, type Site } from './site.ts'
+import type { Hosts, Place } from '../hosts/hosts.ts'
+import { isOurOrigin, type Site } from './site.ts'
 
 /** Headers that must not repeat: the gateway decides by them, and an app may read the other copy. */
 const single = new Set([
@@ -15,14 +16,17 @@ export type GatewayHead = RequestHead & Pick<IncomingMessage, 'method'>
 
 /**
  * Refuses a head that the gateway does not carry. An upgrade has further rules.
+ * @returns the host that it names
  * @throws {ApiError} 400, 405, 414, 421, 431
  */
-export function checkGatewayHead(head: GatewayHead, limits: HeadLimits, site: Site): void {
+export function checkGatewayHead(head: GatewayHead, limits: HeadLimits, hosts: Pick<Hosts, 'of'>): Place {
   checkHead(head, limits, single)
   const { host } = head.headers
   if (host === undefined) throw malformed(400, 'the header is missing', 'header', 'host')
-  if (!isOurHost(host, site)) throw malformed(421, 'this is another host', 'header', 'host')
+  const place = hosts.of(host)
+  if (!place) throw malformed(421, 'this is another host', 'header', 'host')
   if (!isMethodAllowed(head.method)) throw notAllowed('the method is not served')
+  return place
 }
 
 /** `CONNECT` would make a tunnel, and `TRACE` shows an app's answer the headers that the gateway added. */

@@ -21,16 +21,25 @@ button{padding:.5rem 1.25rem;border:1px solid var(--accent);border-radius:.375re
 
 const hash = createHash('sha256').update(pageStyle).digest('base64')
 
-/** No script, no image, no frame around it; forms go to the gateway alone. */
-const contentSecurityPolicy = [
-  ...["default-src 'none'", `style-src 'sha256-${hash}'`, "form-action 'self'", "frame-ancestors 'none'"],
-  "base-uri 'none'",
-].join('; ')
+/**
+ * No script, no image, no frame around it; forms go to the gateway alone.
+ * @param formsTo origins to which they may lead too
+ */
+export const policyHeader = (formsTo?: string): Readonly<Record<string, string>> => ({
+  'Content-Security-Policy': [
+    ...[
+      "default-src 'none'",
+      `style-src 'sha256-${hash}'`,
+      `form-action 'self'${formsTo === undefined ? '' : ` ${formsTo}`}`,
+    ],
+    ...["frame-ancestors 'none'", "base-uri 'none'"],
+  ].join('; '),
+})
 
 /** Of each page. A browser keeps none: what a page says holds for one visitor and moment. */
 export const pageHeaders: Readonly<Record<string, string>> = {
   'Content-Type': 'text/html; charset=utf-8',
-  'Content-Security-Policy': contentSecurityPolicy,
+  ...policyHeader(),
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',

@@ -40,7 +40,11 @@ const all: readonly [string, Page, number][] = [
   ['forbidden', forbiddenPage(hostileRoute), 403],
   ['not found', notFoundPage(), 404],
   ['started', startedPage(hostileRoute), 503],
-  ...appPhases.map((phase): [string, Page, number] => [phase, phasePage({ ...hostileRoute, phase }, hostile), 503]),
+  ...appPhases.map((phase): [string, Page, number] => [
+    phase,
+    phasePage({ ...hostileRoute, phase }, { token: hostile }),
+    503,
+  ]),
   ...Object.entries(problems).map(([name, each]): [string, Page, number] => [name, problemPage(each), each.status]),
   ['a refusal', problemPage({ status: 400, title: hostile, says: hostile }), 400],
 ]
@@ -108,14 +112,14 @@ describe('forbiddenPage', () => {
 
 describe('phasePage', () => {
   it.each(['Starting', 'Stopping'] as const)('looks again by itself while the app is %s', phase => {
-    const page = phasePage(exampleRoute({ phase, message: 'pulls its image' }), 'tok')
+    const page = phasePage(exampleRoute({ phase, message: 'pulls its image' }), { token: 'tok' })
     expect(page.headers).toMatchObject({ Refresh: '5', 'Retry-After': '5' })
     expect(textOf(page)).toMatch(new RegExp(`My MLflow : ${phase} pulls its image .*every 5 seconds`))
     expect(page.body).not.toContain('<form')
   })
 
   it('offers a start when the app is stopped and the visitor may start it', () => {
-    const page = phasePage(exampleRoute({ phase: 'Stopped' }), 'tok')
+    const page = phasePage(exampleRoute({ phase: 'Stopped' }), { token: 'tok' })
     expect(page.body).toMatch(
       /<form method="post" action="\/console\/start\/mlflow-x">\n<input type="hidden" name="token" value="tok">\n<button type="submit">Start</,
     )
@@ -125,7 +129,7 @@ describe('phasePage', () => {
   })
 
   it('shows the reason of an error, and offers nothing', () => {
-    const page = phasePage(exampleRoute({ phase: 'Error', message: 'FailedCreate: exceeded quota' }), 'tok')
+    const page = phasePage(exampleRoute({ phase: 'Error', message: 'FailedCreate: exceeded quota' }), { token: 'tok' })
     expect(textOf(page)).toContain('FailedCreate: exceeded quota')
     expect(page.body).not.toContain('<form')
     expect(phasePage(hostileRoute).body).toContain(`<p class="words"><bdi>${escaped}</bdi></p>`)

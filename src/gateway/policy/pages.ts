@@ -1,7 +1,7 @@
 /** The pages of the gateway: what visitors get where an app does not answer. They have no script. Pure. */
 import { html, raw } from 'hono/html'
 import type { AppPhase, AppRoute } from '../../base/app-route.ts'
-import { pageHeaders, pageStyle } from './page-style.ts'
+import { pageHeaders, pageStyle, policyHeader } from './page-style.ts'
 
 /** An answer that is complete. */
 export interface Page {
@@ -50,17 +50,19 @@ export interface LoginForm {
   readonly next?: string | undefined
   /** Why the last try failed. The page does not say whether a token exists. */
   readonly problem?: string | undefined
+  /** Where forms may lead beside the gateway's own origin: some browsers follow no redirect of a form to elsewhere. */
+  readonly alsoTo?: string | undefined
 }
 
 /** The form for a token (`gateway.login: static`). It is posted to its own address. */
-export function loginPage({ next, problem }: LoginForm): Page {
+export function loginPage({ next, problem, alsoTo }: LoginForm): Page {
   const content = markup`${problem !== undefined && markup`<p class="words" role="alert">${words(problem)}</p>\n`}
 <form method="post" action="/console/login">
 ${next !== undefined && markup`<input type="hidden" name="next" value="${next}">`}
 <label>Token<input type="password" name="token" required autocomplete="current-password"></label>
 <button type="submit">Log in</button>
 </form>`
-  return page({ status: problem === undefined ? 200 : 401, title: 'Log in', content })
+  return page({ status: problem === undefined ? 200 : 401, title: 'Log in', content, headers: policyHeader(alsoTo) })
 }
 
 /** For somebody who is logged in, and asked for no app. @param token the form token for `logout` */
@@ -109,6 +111,22 @@ export function logOutFirstPage({ status, says }: Pick<FailedLogin, 'status' | '
   return page({ status, title: 'Log out first', content })
 }
 
+/** Words, and where to go on. */
+export interface LinkPage {
+  readonly status: number
+  readonly title: string
+  readonly says: string
+  readonly to: string
+  /** Of the link. */
+  readonly name: string
+}
+
+export function linkPage({ status, title, says, to, name }: LinkPage): Page {
+  const content = markup`<p role="alert">${words(says)}</p>
+<p><a href="${to}">${name}</a></p>`
+  return page({ status, title, content })
+}
+
 /** For somebody who is logged in, but not of the group. */
 export function forbiddenPage({ displayName, id, group }: AppRoute): Page {
   const content = markup`<p>The app ${words(displayName || id)} is for members of the group ${words(group)}.
@@ -135,16 +153,16 @@ const phaseTitles: Readonly<Record<AppPhase, string>> = {
   Error: 'The app does not work',
 }
 
-/**
- * For an app that cannot be reached now.
- * @param token the form token to start the app; only for those who may
- */
-export function phasePage({ id, displayName, phase, message }: AppRoute, token?: string): Page {
+/** How the app is started, for those who may: by a form with this token, or by a page elsewhere that has one. */
+export type Start = { readonly token: string } | { readonly at: string }
+
+/** For an app that cannot be reached now. */
+export function phasePage({ id, displayName, phase, message }: AppRoute, start?: Start): Page {
   const isOnItsWay = phase === 'Starting' || phase === 'Stopping'
   const content = markup`<p>${words(displayName || id)}: <strong>${phase}</strong></p>
 ${message !== '' && markup`<p class="words">${words(message)}</p>`}
 ${isOnItsWay && markup`<p class="muted">This page looks again every ${lookAgainSeconds} seconds.</p>`}
-${phase === 'Stopped' && token !== undefined && actionForm(`/console/start/${id}`, token, 'Start')}`
+${phase === 'Stopped' && start !== undefined && startOf(id, start)}`
   const seconds = isOnItsWay ? lookAgainSeconds : retryLaterSeconds
   // A header, not an element: the reader can stop it, and it needs no permission of the policy.
   const again = isOnItsWay ? { Refresh: String(lookAgainSeconds) } : {}
@@ -155,6 +173,11 @@ ${phase === 'Stopped' && token !== undefined && actionForm(`/console/start/${id}
     headers: { 'Retry-After': String(seconds), ...again },
   })
 }
+
+const startOf = (id: string, start: Start): Markup =>
+  'token' in start
+    ? actionForm(`/console/start/${id}`, start.token, 'Start')
+    : markup`<p><a href="${start.at}">Start it</a>, if you are of its group.</p>`
 
 /** For an app that has just been asked to start. */
 export function startedPage(route: AppRoute): Page {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type AppTarget, checkNext, loginPath, nextOf, pathForApp, readTarget, withSlash } from './target.ts'
+import { type AppTarget, checkNext, loginPath, nextOf, nextTo, pathForApp, readTarget, withSlash } from './target.ts'
 
 const appTarget = (raw: string) => readTarget(raw) as AppTarget
 
@@ -185,7 +185,7 @@ describe('next', () => {
   it.each(['/console/apps/a', '/console/apps/a/b%2fc?d=1&next=//evil', '/console/apps/a/%E2%80%A6'])(
     'leads through the login and back to %s',
     path => {
-      const login = readTarget(loginPath(appTarget(path)))
+      const login = readTarget(loginPath(nextTo(appTarget(path))))
       expect(login).toMatchObject({ kind: 'own', route: 'login' })
       expect(nextOf((login as { query: string }).query)).toBe(path)
     },
@@ -193,7 +193,7 @@ describe('next', () => {
 
   it('is the first page of the app when the path is long', () => {
     const target = appTarget(`/console/apps/a/${'x'.repeat(2048)}`)
-    expect(loginPath(target)).toBe('/console/login?next=%2Fconsole%2Fapps%2Fa%2F')
+    expect(nextTo(target)).toBe('/console/apps/a/')
   })
 
   it.each([

@@ -18,6 +18,9 @@ export interface AppTarget {
 export type OwnTarget =
   | { readonly kind: 'own'; readonly route: 'login' | 'logout' | 'callback'; readonly query: string }
   | { readonly kind: 'own'; readonly route: 'start'; readonly id: string }
+  /** The way from the platform to the host of an app, and where it arrives there. */
+  | { readonly kind: 'own'; readonly route: 'enter'; readonly id: string; readonly query: string }
+  | { readonly kind: 'own'; readonly route: 'entered'; readonly query: string }
 
 export interface RefusedTarget {
   readonly kind: 'refused'
@@ -32,6 +35,7 @@ export type Target = AppTarget | OwnTarget | RefusedTarget
 const id = '[a-z](?:[-a-z0-9]{0,48}[a-z0-9])?'
 const app = new RegExp(`^/console/apps/(${id})(/.*)?$`)
 const start = new RegExp(`^/console/start/(${id})$`)
+const enter = new RegExp(`^/console/enter/(${id})$`)
 const page = /^\/console\/(login|logout|callback)$/
 /** Visible ASCII. A reader may cut off what follows `#`. */
 const visible = /^[!"$-~]*$/
@@ -49,6 +53,9 @@ export function readTarget(raw: string): Target {
   if (route !== undefined) return { kind: 'own', route: route as 'login', query: query.slice(1) }
   const [, startId] = start.exec(path) ?? []
   if (startId !== undefined) return { kind: 'own', route: 'start', id: startId }
+  const [, enterId] = enter.exec(path) ?? []
+  if (enterId !== undefined) return { kind: 'own', route: 'enter', id: enterId, query: query.slice(1) }
+  if (path === '/console/enter') return { kind: 'own', route: 'entered', query: query.slice(1) }
   return { kind: 'refused', status: 404, reason: 'there is nothing at this address' }
 }
 
@@ -80,11 +87,11 @@ export function pathForApp({ id, path }: AppTarget, { rewrite }: { readonly rewr
   return rest.startsWith('/') ? rest : `/${rest}`
 }
 
-/** The login page, which leads back to the target. */
-export function loginPath({ id, path }: AppTarget): string {
-  const next = path.length <= longestNext ? path : `${appPrefix(id)}/`
-  return `/console/login?next=${encodeURIComponent(next)}`
-}
+/** The login page, which leads on to a path of an app. */
+export const loginPath = (next: string): string => `/console/login?next=${encodeURIComponent(next)}`
+
+/** What leads back to the target, as `checkNext` takes it. */
+export const nextTo = ({ id, path }: AppTarget): string => (path.length <= longestNext ? path : `${appPrefix(id)}/`)
 
 /** @returns a path of an app; undefined for anything else, such as another site */
 export function checkNext(next: string | null | undefined): string | undefined {
@@ -94,7 +101,16 @@ export function checkNext(next: string | null | undefined): string | undefined {
 }
 
 /** The `next` of the login page's query; undefined where there is none, or two. */
-export function nextOf(query: string): string | undefined {
-  const all = new URLSearchParams(query).getAll('next')
-  return all.length === 1 ? checkNext(all[0]) : undefined
+export const nextOf = (query: string): string | undefined => checkNext(oneOf(query, 'next'))
+
+/** A parameter of a query; undefined where there is none, or two. */
+export function oneOf(query: string, name: string): string | undefined {
+  const all = new URLSearchParams(query).getAll(name)
+  return all.length === 1 ? all[0] : undefined
+}
+
+/** A `next` as `checkNext` returned it, if it is of this app; else its first page. */
+export function nextIn(next: string | undefined, id: string): string {
+  const target = next === undefined ? undefined : readTarget(next)
+  return target?.kind === 'app' && target.id === id ? target.path : `${appPrefix(id)}/`
 }

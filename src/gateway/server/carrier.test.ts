@@ -26,6 +26,8 @@ interface From {
   readonly kind?: Visit['kind']
 }
 
+const site = siteOf('https://platform.example.org')
+
 function start(limits: object = {}) {
   const clock = new ManualClock()
   const guard = { isFresh: true, looks: 0, look: async () => {} }
@@ -40,8 +42,8 @@ function start(limits: object = {}) {
   }
   const activity = { use: async () => true, saw: () => {}, begin: () => () => {} }
   const carrier = new Carrier({
-    ...{ site: siteOf('https://platform.example.org'), config: gateway.parse({ limits }), clock, stallMs: 1_000 },
-    ...{ cuts: { add: () => asked }, judge: { startToken: async () => undefined }, activity },
+    ...{ config: gateway.parse({ limits }), clock, stallMs: 1_000 },
+    ...{ cuts: { add: () => asked }, judge: { startOf: async () => undefined }, activity },
     sockets: new Sockets({ clock }),
   })
   const open: (() => void)[] = []
@@ -63,7 +65,7 @@ function start(limits: object = {}) {
       bare: false,
     } as unknown as AppTarget
     const report = { answered() {} } as unknown as Report
-    return carrier.carry({ visit: visit as unknown as Visit, target, entry, report, send })
+    return carrier.carry({ visit: visit as unknown as Visit, target, site, entry, report, send })
   }
   return { carrier, activity, guard, open, carry }
 }

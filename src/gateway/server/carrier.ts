@@ -28,10 +28,9 @@ import { plain, type Visit } from './visit.ts'
 export type Send = (to: Destination) => Promise<Ending>
 
 export interface CarrierParts {
-  readonly site: Site
   readonly config: GatewayConfig
   readonly cuts: Pick<Cuts, 'add'>
-  readonly judge: Pick<Judge, 'startToken'>
+  readonly judge: Pick<Judge, 'startOf'>
   readonly activity: Pick<Activity, 'use' | 'saw' | 'begin'>
   readonly sockets: Sockets
   /** `api.limits.stallTimeoutSeconds`. */
@@ -42,6 +41,8 @@ export interface CarrierParts {
 export interface Carriage {
   readonly visit: Visit
   readonly target: AppTarget
+  /** Where browsers see the app. */
+  readonly site: Site
   readonly entry: Entry
   readonly report: Report
   readonly send: Send
@@ -109,9 +110,10 @@ export class Carrier {
     }
   }
 
-  async #refusePhase({ visit, entry: { route, cookie } }: Carriage): Promise<never> {
-    const token = route.phase === 'Stopped' ? await this.#parts.judge.startToken(visit, route) : undefined
-    throw new Refused('phase', withCookie(phasePage(route, token), cookie))
+  async #refusePhase({ visit, entry }: Carriage): Promise<never> {
+    const { route, cookie } = entry
+    const start = route.phase === 'Stopped' ? await this.#parts.judge.startOf(visit, entry) : undefined
+    throw new Refused('phase', withCookie(phasePage(route, start), cookie))
   }
 
   /** In the app, and among those of one visitor: nobody takes an app from all others. */
@@ -146,8 +148,8 @@ export class Carrier {
   }
 
   #destination(carriage: Carriage, { ip, port }: { ip: string; port: number }, stay: Stay, gate: Guard): Destination {
-    const { visit, target, entry, report } = carriage
-    const { site, activity } = this.#parts
+    const { visit, target, site, entry, report } = carriage
+    const { activity } = this.#parts
     const { route, user, cookie, isForeignAuthorization } = entry
     const facts = { site, address: visit.from.address, user, isForeignAuthorization }
     return {

@@ -1,26 +1,27 @@
 /** Judges each request, and carries it to its app or answers it. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { appPrefix } from '../../apps/names.ts'
 import { RetryLater } from '../../base/errors.ts'
 import type { HeadLimits } from '../../base/request-head.ts'
 import { andThen, caught, type Soon } from '../../base/soon.ts'
 import type { IsTrusted } from '../../base/source.ts'
-import { checkGatewayHead, checkUpgrade } from '../policy/head.ts'
+import { type Hosts, type Place, wayOf } from '../hosts/hosts.ts'
+import { checkGatewayHead, checkUpgrade, isNavigation } from '../policy/head.ts'
 import { notFoundPage } from '../policy/pages.ts'
-import type { Site } from '../policy/site.ts'
-import { type AppTarget, readTarget, withSlash } from '../policy/target.ts'
+import { type AppTarget, type OwnTarget, type RefusedTarget, readTarget, withSlash } from '../policy/target.ts'
 import type { Pump } from '../pump.ts'
-import type { Carrier, Send } from './carrier.ts'
+import type { Carriage, Carrier, Send } from './carrier.ts'
 import type { Doorman } from './door.ts'
 import type { Judge } from './judge.ts'
 import type { OwnPages } from './own-pages.ts'
 import { Refused, refusedBy } from './refused.ts'
 import { Report, type ReportParts } from './report.ts'
 import { Sources } from './sources.ts'
-import { plain, upgradeVisitOf, type Visit, visitOf } from './visit.ts'
+import { plain, redirect, upgradeVisitOf, type Visit, visitOf } from './visit.ts'
 
 export interface GatewayParts extends ReportParts {
-  readonly site: Site
+  readonly hosts: Hosts
   readonly limits: HeadLimits
   readonly isTrusted: IsTrusted
   readonly pump: Pick<Pump, 'request' | 'upgrade'>
@@ -64,28 +65,42 @@ export class Gateway implements Doorman {
   /** Everything is judged by the very head and target that go on. */
   #turn(visit: Visit, report: Report, send: Send): Soon<void> {
     const { incoming } = visit
-    const { limits, site, pages, isOpen } = this.#parts
+    const { limits, hosts, pages, isOpen } = this.#parts
     if (!isOpen()) throw new RetryLater('this replica is not ready')
-    checkGatewayHead(incoming, limits, site)
+    const place = checkGatewayHead(incoming, limits, hosts)
     const target = readTarget(incoming.url ?? '')
     report.leadsTo(target)
-    if (target.kind === 'refused') {
-      const { status, reason } = target
-      throw new Refused(
-        status === 404 ? 'unknown' : 'malformed',
-        status === 404 ? notFoundPage() : plain(status, reason),
-      )
-    }
-    if (visit.kind === 'websocket') checkUpgrade(incoming, site)
-    if (target.kind === 'app') return this.#carry(visit, target, report, send)
+    if (target.kind === 'refused') throw this.#nowhere(visit, target, place)
+    if (visit.kind === 'websocket') checkUpgrade(incoming, place.site)
+    if (hosts.areSplit) this.#requireHere(visit, target, place)
+    if (target.kind === 'app') return this.#carry({ visit, target, site: place.site, report, send })
     if (visit.kind === 'websocket') throw new Refused('unknown', notFoundPage())
-    return pages.answer(visit, target, report).then(answer => {
+    return pages.answer(visit, target, report, place.appId).then(answer => {
       visit.answer(answer)
       report.served(answer.status)
     })
   }
 
-  #carry(visit: Visit, target: AppTarget, report: Report, send: Send): Soon<void> {
+  #nowhere({ incoming }: Visit, { status, reason }: RefusedTarget, { appId }: Place): Refused {
+    if (status === 400) return new Refused('malformed', plain(status, reason))
+    // People type the host alone.
+    const isFront = appId !== undefined && incoming.url === '/' && isNavigation(incoming)
+    return isFront ? new Refused('elsewhere', redirect(`${appPrefix(appId)}/`)) : new Refused('unknown', notFoundPage())
+  }
+
+  /** Where each app has a host of its own. @throws {Refused} for what another host has, and with the way to an app's host */
+  #requireHere({ incoming }: Visit, target: AppTarget | OwnTarget, place: Place): void {
+    const way = wayOf(target, place)
+    if (way === 'here') return
+    if (way === 'unknown') throw new Refused('unknown', notFoundPage())
+    if (way === 'app' && target.kind === 'app' && isNavigation(incoming)) {
+      throw new Refused('elsewhere', redirect(this.#parts.hosts.ofApp(target.id).origin + target.path))
+    }
+    throw new Refused('elsewhere', plain(421, 'this app is at another host'))
+  }
+
+  #carry(asked: Omit<Carriage, 'entry'>): Soon<void> {
+    const { visit, target, report } = asked
     if (target.bare) {
       visit.answer({ status: 308, headers: { Location: withSlash(target), 'Cache-Control': 'no-store' }, body: '' })
       report.served(308)
@@ -94,7 +109,7 @@ export class Gateway implements Doorman {
     const { judge, carrier } = this.#parts
     return andThen(judge.judge(visit, target), entry => {
       report.isOf(entry.user)
-      return carrier.carry({ visit, target, entry, report, send }).then(ending => report.carried(ending))
+      return carrier.carry({ ...asked, entry }).then(ending => report.carried(ending))
     })
   }
 }

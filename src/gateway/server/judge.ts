@@ -11,13 +11,15 @@ import type { Bearer } from '../access/bearers.ts'
 import { appScope } from '../access/scope.ts'
 import type { Person } from '../access/tables.ts'
 import type { Tries } from '../access/tries.ts'
+import { enteredBy } from '../hosts/cookies.ts'
+import type { Entering } from '../hosts/entering.ts'
 import { cookiesOf, setSessionCookie } from '../policy/cookies.ts'
 import { formToken } from '../policy/form-token.ts'
 import { isNavigation } from '../policy/head.ts'
-import { forbiddenPage, notFoundPage, problemPage, problems } from '../policy/pages.ts'
-import { type AppTarget, loginPath } from '../policy/target.ts'
+import { forbiddenPage, notFoundPage, problemPage, problems, type Start } from '../policy/pages.ts'
+import { type AppTarget, loginPath, nextTo } from '../policy/target.ts'
 import { Refused } from './refused.ts'
-import { plain, redirect, type Visit } from './visit.ts'
+import { type Answer, plain, redirect, type Visit } from './visit.ts'
 
 /** Somebody who may go to an app. */
 export interface Entry {
@@ -42,6 +44,8 @@ export interface JudgeParts {
   readonly identity: Pick<IdentityProvider, 'identify'>
   readonly tries: Pick<Tries, 'beginWords'>
   readonly clock: Pick<Clock, 'monotonicMs'>
+  /** Where each app has a host of its own: the way there. Absent: all are at that of the platform. */
+  readonly entering?: Pick<Entering, 'begin' | 'isOfOtherPage' | 'startAt'> | undefined
   /** Called for an unknown token, the first time that it comes, and for each request that must wait. */
   readonly onGuess: (visit: Visit, is: 'refused' | 'slow') => void
 }
@@ -62,7 +66,8 @@ export class Judge {
       // Nobody would hear of a token that ends, as a session does.
       if (caller && visit.kind === 'websocket') throw new Refused('login', noSocket)
       return andThen(this.#verdict(visit, target, caller), verdict => {
-        if (verdict.is !== 'in') throw refusal(verdict, visit, target)
+        if (verdict.is !== 'in') throw this.#refusal(verdict, visit, target)
+        if (verdict.admitted && this.#parts.entering?.isOfOtherPage(visit, target.id)) throw ofOtherPage()
         const mayBeOfApp = verdict.route.passAuthorization && caller === undefined
         return andThen(mayBeOfApp && this.#isForeign(visit), isForeign => entryOf(verdict, target, isForeign))
       })
@@ -72,15 +77,42 @@ export class Judge {
   #verdict(visit: Visit, { id: appId }: AppTarget, caller: Caller | undefined): Soon<Verdict> {
     const { access } = this.#parts
     if (caller) return access.verdictOf(caller.person, appId, caller.bearer)
+    const address = visit.from.address ?? ''
+    if (this.#parts.entering) {
+      const entered = enteredBy(visit.incoming.rawHeaders)
+      return access.verdict({ appId, entered, login: [], session: [], address })
+    }
     const { login, session } = cookiesOf(visit.incoming.rawHeaders)
-    return access.verdict({ appId, login, session, address: visit.from.address ?? '' })
+    return access.verdict({ appId, login, session, address })
   }
 
-  /** For a form that starts the app; undefined for those who may not. */
-  async startToken({ incoming, from }: Visit, route: AppRoute): Promise<string | undefined> {
-    const { access } = this.#parts
+  /** How the app is started, for those who may. */
+  async startOf({ incoming, from }: Visit, { route, admission: { person } }: Entry): Promise<Start | undefined> {
+    const { access, entering } = this.#parts
+    if (entering) {
+      // The form needs the login, which is known elsewhere. Of a visitor of a public app nobody can say whether he may.
+      const mayBe = route.audience.kind === 'public' || (person !== undefined && access.isMember(route, person))
+      return mayBe ? { at: entering.startAt(route.id) } : undefined
+    }
     const login = await access.find(cookiesOf(incoming.rawHeaders).login, from.address ?? '')
-    return login && access.isMember(route, login) ? formToken(login.id, `start ${route.id}`) : undefined
+    return login && access.isMember(route, login) ? { token: formToken(login.id, `start ${route.id}`) } : undefined
+  }
+
+  #refusal(verdict: Exclude<Verdict, { is: 'in' }>, visit: Visit, target: AppTarget): Refused {
+    switch (verdict.is) {
+      case 'login':
+        return new Refused('login', isNavigation(visit.incoming) ? this.#wayIn(visit, target) : unauthorized)
+      case 'forbidden':
+        return new Refused('forbidden', forbiddenPage(verdict.route))
+      case 'unknown':
+        return new Refused('unknown', notFoundPage())
+      case 'unavailable':
+        return new Refused('unavailable', problemPage(problems.unavailable))
+    }
+  }
+
+  #wayIn(visit: Visit, target: AppTarget): Answer {
+    return this.#parts.entering?.begin(visit, target) ?? redirect(loginPath(nextTo(target)))
   }
 
   /** Whether no part of an `Authorization` is a token of the platform: some tools send one as the name or password of Basic. */
@@ -145,6 +177,8 @@ export class Judge {
   }
 }
 
+const ofOtherPage = () => new Refused('origin', plain(403, 'a page of another origin asks for it'))
+
 const personOf = ({ username: user, groups }: Identity): Person => ({ user, groups: groups.map(({ name }) => name) })
 
 function entryOf(admission: Admission, { id }: AppTarget, isForeignAuthorization: boolean): Entry {
@@ -160,19 +194,6 @@ function wordsOf(authorization: string): string[] {
   const at = text.indexOf(':')
   const halves = at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)]
   return [credentials, ...halves].filter(word => /^[!-~]{1,4096}$/.test(word))
-}
-
-function refusal(verdict: Exclude<Verdict, { is: 'in' }>, visit: Visit, target: AppTarget): Refused {
-  switch (verdict.is) {
-    case 'login':
-      return new Refused('login', isNavigation(visit.incoming) ? redirect(loginPath(target)) : unauthorized)
-    case 'forbidden':
-      return new Refused('forbidden', forbiddenPage(verdict.route))
-    case 'unknown':
-      return new Refused('unknown', notFoundPage())
-    case 'unavailable':
-      return new Refused('unavailable', problemPage(problems.unavailable))
-  }
 }
 
 const noSocket = plain(401, 'a WebSocket needs a login, and no token', { 'WWW-Authenticate': 'Bearer' })

@@ -1,15 +1,25 @@
 /** The gateway's own pages: login, logout, and the start of an app that is stopped. */
+import { appPrefix } from '../../apps/names.ts'
 import type { Clock } from '../../base/clock.ts'
 import { RetryLater } from '../../base/errors.ts'
 import type { IntentStore } from '../../store/apps/intents.ts'
 import type { LoginStore } from '../../store/apps/logins.ts'
 import type { AuditAction, AuditEvent } from '../../telemetry/audit.ts'
 import type { Access } from '../access/access.ts'
+import type { Entering } from '../hosts/entering.ts'
+import type { Hosts } from '../hosts/hosts.ts'
 import { clearLoginCookie, cookiesOf } from '../policy/cookies.ts'
 import { type FormPurpose, formToken, isFormToken } from '../policy/form-token.ts'
-import { farewellPage, forbiddenPage, loggedInPage, loggedOutPage, notFoundPage, startedPage } from '../policy/pages.ts'
-import type { Site } from '../policy/site.ts'
-import { nextOf, type OwnTarget } from '../policy/target.ts'
+import {
+  farewellPage,
+  forbiddenPage,
+  loggedInPage,
+  loggedOutPage,
+  notFoundPage,
+  phasePage,
+  startedPage,
+} from '../policy/pages.ts'
+import { loginPath, nextOf, type OwnTarget } from '../policy/target.ts'
 import { readForm, refusal } from './form.ts'
 import type { LoginPages, Tell } from './login-pages.ts'
 import { notServed, Refused } from './refused.ts'
@@ -17,7 +27,9 @@ import type { Report } from './report.ts'
 import { type Answer, redirect, type Visit } from './visit.ts'
 
 export interface OwnPagesParts {
-  readonly site: Site
+  readonly hosts: Pick<Hosts, 'platform' | 'ofApp'>
+  /** Where each app has a host of its own: the way there. Absent: all are at that of the platform. */
+  readonly entering?: Pick<Entering, 'lead' | 'arrive'> | undefined
   /** Of the identity source, for the audit log. */
   readonly provider: string
   readonly login: LoginPages
@@ -43,8 +55,11 @@ export class OwnPages {
     this.#parts = parts
   }
 
-  /** @throws {Refused} for a method or a form that fits no page */
-  async answer(visit: Visit, target: OwnTarget, report: Report): Promise<Answer> {
+  /**
+   * @param appId whose host it is; absent: the platform's
+   * @throws {Refused} for a method or a form that fits no page
+   */
+  async answer(visit: Visit, target: OwnTarget, report: Report, appId?: string): Promise<Answer> {
     const { method } = visit.incoming
     const reads = method === 'GET' || method === 'HEAD'
     if (!reads && method !== 'POST') throw notServed('GET, HEAD, POST')
@@ -56,7 +71,11 @@ export class OwnPages {
       case 'logout':
         return reads ? this.#pageOf(visit, async () => loggedOutPage()) : this.#logout(visit, report)
       case 'start':
-        return reads ? redirect(`/console/apps/${target.id}/`) : this.#start(visit, target.id, report)
+        return reads ? this.#startPage(visit, target.id) : this.#start(visit, target.id, report)
+      case 'enter':
+        return this.#entering.lead(visit, target.id, target.query)
+      case 'entered':
+        return this.#entering.arrive(visit, appId ?? '', target.query, this.#tell(visit, report))
     }
   }
 
@@ -82,7 +101,7 @@ export class OwnPages {
 
   /** For somebody who is logged in, what to do; for others this page. */
   async #pageOf(visit: Visit, otherwise: () => Promise<Answer>): Promise<Answer> {
-    const login = await this.#parts.access.find(cookiesOf(visit.incoming.rawHeaders).login, addressOf(visit))
+    const login = await this.#loginOf(visit)
     return login ? loggedInPage(login.user, formToken(login.id, 'logout')) : otherwise()
   }
 
@@ -96,6 +115,31 @@ export class OwnPages {
     const answer = page ? { ...page, headers: { ...page.headers, ...cookie } } : redirect('/console/logout', cookie)
     this.#audit(visit, report, 'session.end', { result: 'accepted', status: answer.status, user })
     return answer
+  }
+
+  /** The form to start an app, where its own host cannot have it. All else that there is to say the app's host says. */
+  async #startPage(visit: Visit, id: string): Promise<Answer> {
+    const { access, entering, hosts } = this.#parts
+    const path = `${appPrefix(id)}/`
+    if (!entering) return redirect(path)
+    const login = await this.#loginOf(visit)
+    if (!login) return redirect(loginPath(path))
+    const verdict = await access.verdictOf(login, id)
+    const route = verdict.is === 'in' && verdict.route
+    const mayStart = route && route.phase === 'Stopped' && access.isMember(route, login)
+    return mayStart
+      ? phasePage(route, { token: formToken(login.id, `start ${id}`) })
+      : redirect(hosts.ofApp(id).origin + path)
+  }
+
+  #loginOf(visit: Visit) {
+    return this.#parts.access.find(cookiesOf(visit.incoming.rawHeaders).login, addressOf(visit))
+  }
+
+  get #entering() {
+    const { entering } = this.#parts
+    if (!entering) throw new Refused('unknown', notFoundPage())
+    return entering
   }
 
   async #start(visit: Visit, id: string, report: Report): Promise<Answer> {
@@ -123,8 +167,8 @@ export class OwnPages {
 
   /** The login whose page has posted a form. */
   async #formOf(visit: Visit, purpose: FormPurpose) {
-    const { site, clock, access } = this.#parts
-    const form = await readForm(visit.incoming, site, clock)
+    const { hosts, clock, access } = this.#parts
+    const form = await readForm(visit.incoming, hosts.platform, clock)
     const token = form.get('token')
     const id = cookiesOf(visit.incoming.rawHeaders).login.find(each => isFormToken(token, each, purpose))
     const login = id === undefined ? undefined : await access.find([id], addressOf(visit))

@@ -14,6 +14,8 @@ export type Reason =
   | 'stopping'
   | 'busy'
   | 'form'
+  | 'entry'
+  | 'elsewhere'
   | 'slow'
 
 export class Refused extends Error {

@@ -129,10 +129,10 @@ const statusLabel = (status: number): string => (status in STATUS_CODES || statu
 function routeOf(target: Target | undefined): string {
   if (!target || target.kind === 'refused') return 'unknown'
   if (target.kind === 'app') return '/console/apps/:id'
-  return target.route === 'start' ? '/console/start/:id' : `/console/${target.route}`
+  if (target.route === 'start' || target.route === 'enter') return `/console/${target.route}/:id`
+  return target.route === 'entered' ? '/console/enter' : `/console/${target.route}`
 }
 
 function appOf(target: Target | undefined): string | undefined {
-  if (target?.kind === 'app') return target.id
-  return target?.kind === 'own' && target.route === 'start' ? target.id : undefined
+  return target && 'id' in target ? target.id : undefined
 }

@@ -3,6 +3,7 @@ import { hkdfSync } from 'node:crypto'
 import type { Reason } from '../../base/reasons.ts'
 import type { AccessParts } from '../../gateway/access/parts.ts'
 import { Tries } from '../../gateway/access/tries.ts'
+import { hostsOf } from '../../gateway/hosts/hosts.ts'
 import { BegunLogins } from '../../gateway/login/begun.ts'
 import { triesOfLogins } from '../../gateway/login/enter.ts'
 import { GafaelfawrPages, GafaelfawrWords } from '../../gateway/login/gafaelfawr-pages.ts'
@@ -47,9 +48,10 @@ export function createLoginSource(basics: Basics, parts: LoginSourceParts): Logi
   if (login === 'oidc') return oidcSource(basics, parts)
   if (login === 'gafaelfawr') return gafaelfawrSource(basics, parts)
   const { config, clock } = basics
-  const site = siteOf(config.gateway.publicUrl!)
+  const { platform: site, areSplit, ofApp } = hostsOf(config.gateway)
+  const alsoTo = areSplit ? ofApp('*').origin : undefined
   return {
-    pages: ({ login, access }) => new StaticPages({ site, clock, login, access, lifeMs: lifeMsOf(basics) }),
+    pages: ({ login, access }) => new StaticPages({ site, clock, login, access, lifeMs: lifeMsOf(basics), alsoTo }),
     probe: async () => {},
     trouble: () => undefined,
   }

@@ -1,6 +1,6 @@
 /** Makes the parts of a gateway, and joins them. Nothing runs yet. It knows Redis and apps, and nothing of Kubernetes. */
 import { trustIn } from '../../base/source.ts'
-import { siteOf } from '../../gateway/policy/site.ts'
+import { hostsOf } from '../../gateway/hosts/hosts.ts'
 import { Pump } from '../../gateway/pump.ts'
 import { Activity } from '../../gateway/server/activity.ts'
 import { Carrier } from '../../gateway/server/carrier.ts'
@@ -23,6 +23,7 @@ import type { Stage } from '../part.ts'
 import { joinRequestAudit, type RequestAudit } from '../request-audit.ts'
 import { tlsOf } from '../tls.ts'
 import { joinAccess } from './access.ts'
+import { joinEntering } from './entering.ts'
 
 export type GatewayReplica = ReturnType<typeof makeGatewayReplica>
 
@@ -51,10 +52,11 @@ export function makeGatewayReplica(settings: Settings, createTracing?: CreateTra
   const sockets = new Sockets({ clock, onDrained: () => gatewayMetrics.cuts.inc({ reason: 'drained' }) })
   const pump = new Pump(pumpLimits(basics))
   const stallMs = config.api.limits.stallTimeoutSeconds * 1000
-  const site = siteOf(config.gateway.publicUrl!)
-  const common = { site, config: config.gateway, clock, log, metrics: basics.metrics, gatewayMetrics }
+  const hosts = hostsOf(config.gateway)
+  const entering = hosts.areSplit ? joinEntering(basics, access, hosts) : undefined
+  const common = { hosts, entering, config: config.gateway, clock, log, metrics: basics.metrics, gatewayMetrics }
   const onGuess = guessReport(audit.auditor)
-  const judge = new Judge({ access: access.access, identity, tries: access.tries, clock, onGuess })
+  const judge = new Judge({ access: access.access, identity, tries: access.tries, clock, entering, onGuess })
   const carrier = new Carrier({ ...common, cuts: access.cuts, judge, activity, sockets, stallMs })
   let isOpen = false
   const gateway = new Gateway({

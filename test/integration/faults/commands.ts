@@ -31,6 +31,7 @@ export const commandsOfApps = [
   ...['put-entry', 'remove-entry', 'complete-entries', 'revoke-entries', 'tell-app'],
   ...['create-login', 'remove-login', 'create-session', 'check-sessions', 'extend-sessions'],
   ...['ask-start', 'take-intents', 'end-intent', 'begin-recheck', 'end-recheck', 'use-once'],
+  ...['make-code', 'use-code'],
 ] as const
 
 /** Traces of a command: its source's first line, or the hash of the whole once Redis has the script. */

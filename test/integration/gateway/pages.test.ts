@@ -22,7 +22,10 @@ const shown: Readonly<Record<string, pages.Page>> = {
   missing: pages.notFoundPage(),
   silent: pages.problemPage(pages.problems.silent),
   ...Object.fromEntries(
-    appPhases.map(phase => [phase, pages.phasePage(exampleRoute({ phase, message: 'words '.repeat(40) }), 'token')]),
+    appPhases.map(phase => [
+      phase,
+      pages.phasePage(exampleRoute({ phase, message: 'words '.repeat(40) }), { token: 'token' }),
+    ]),
   ),
 }
 

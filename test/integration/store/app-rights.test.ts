@@ -2,6 +2,7 @@
 import { Redis as Client } from 'ioredis'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
+import { CodeStore } from '../../../src/store/apps/codes.ts'
 import { hashOf } from '../../../src/store/apps/ids.ts'
 import { IntentStore } from '../../../src/store/apps/intents.ts'
 import { LoginStore } from '../../../src/store/apps/logins.ts'
@@ -70,6 +71,9 @@ test('all that a gateway does works by its rights, and each script was called', 
   const sessionHash = hashOf((await sessions.create({ ...app, lifeMs: 60_000 }))!)!
   expect(await sessions.check([{ ...app, sessionHash }])).toMatchObject([{ is: 'in' }])
   expect(await sessions.extend([{ loginHash, sessionHash }], 60_000)).toBe(1)
+  const codes = new CodeStore(seen, keys)
+  const terms = { ...app, nonceHash: '0'.repeat(64) }
+  expect(await codes.use(await codes.make(terms), 'token')).toEqual(terms)
   expect(await new IntentStore(seen, keys).ask({ id: 'mlflow', uid: 'u1', generation: 1, user: 'ada' })).toBe('asked')
   const touches = new TouchStore(seen, keys)
   const traffic = new TrafficStore({ touches, clock: systemClock, gateway: 'gw-1', kinds: ['app'] })

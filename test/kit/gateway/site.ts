@@ -163,8 +163,8 @@ export class GatewaySite {
   }
 
   /** One request with a head of these lines. */
-  ask(line: string, headers: readonly string[] = [], { body = '', gateway = 0 } = {}): Promise<string> {
-    const lines = [`${line} HTTP/1.1`, `Host: ${host}`, 'Connection: close', ...headers]
+  ask(line: string, headers: readonly string[] = [], { body = '', gateway = 0, at = host } = {}): Promise<string> {
+    const lines = [`${line} HTTP/1.1`, `Host: ${at}`, 'Connection: close', ...headers]
     if (body) lines.push(`Content-Length: ${Buffer.byteLength(body)}`)
     return this.send(`${lines.join('\r\n')}\r\n\r\n${body}`, gateway)
   }

@@ -1,0 +1,166 @@
+/**
+ * The way to the host of an app: from there to the platform, which knows the login, and back with a code. The code can be used once,
+ * for this app, in the browser that began.
+ */
+import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
+import { appPrefix } from '../../apps/names.ts'
+import type { AppRoute } from '../../base/app-route.ts'
+import type { Buckets } from '../../base/buckets.ts'
+import { RetryLater } from '../../base/errors.ts'
+import type { CodeStore, CodeTerms } from '../../store/apps/codes.ts'
+import { isHash } from '../../store/apps/ids.ts'
+import type { SessionStore } from '../../store/apps/sessions.ts'
+import type { Access } from '../access/access.ts'
+import type { RouteTable } from '../access/tables.ts'
+import type { Tries } from '../access/tries.ts'
+import { cookiesOf } from '../policy/cookies.ts'
+import { forbiddenPage, notFoundPage } from '../policy/pages.ts'
+import { type AppTarget, checkNext, loginPath, nextIn, nextTo, oneOf } from '../policy/target.ts'
+import type { Tell } from '../server/login-pages.ts'
+import { notServed, Refused } from '../server/refused.ts'
+import { type Answer, plain, redirect, type Visit } from '../server/visit.ts'
+import { clearNonceCookie, nonceOf, setAppCookie, setNonceCookies } from './cookies.ts'
+import type { Hosts } from './hosts.ts'
+import { type FailedEntry, failedEntryPage } from './pages.ts'
+import { isOfOtherPage, isTopLevel } from './pages-of-others.ts'
+
+export interface EnteringParts {
+  readonly hosts: Hosts
+  readonly access: Pick<Access, 'find' | 'confirmed' | 'verdictOf'>
+  readonly routes: Pick<RouteTable, 'get' | 'look'>
+  readonly codes: Pick<CodeStore, 'make' | 'use'>
+  readonly sessions: Pick<SessionStore, 'create'>
+  /** Codes that a login may have made. */
+  readonly made: Pick<Buckets, 'take'>
+  /** Codes that are none. */
+  readonly tries: Pick<Tries, 'begin'>
+  readonly sessionMs: number
+}
+
+/** Of codes that a login may have made: each is in Redis for a minute. */
+export const codeRate = { perSecond: 1, burst: 60 }
+
+/**
+ * No page reads the address that a redirect leads to: the referrer of what comes next, an opener's look at the window, and the
+ * history of a tab would tell it.
+ */
+const unseen = { 'Referrer-Policy': 'no-referrer', 'Cross-Origin-Opener-Policy': 'same-origin' }
+
+const hashOfNonce = (nonce: string) => createHash('sha256').update(nonce).digest('hex')
+
+export class Entering {
+  readonly #parts: EnteringParts
+
+  constructor(parts: EnteringParts) {
+    this.#parts = parts
+  }
+
+  /** At the host of an app: to the platform, with a nonce for this browser. It says nothing of whether there is such an app. */
+  begin({ incoming }: Visit, target: AppTarget): Answer {
+    const nonce = randomBytes(32).toString('base64url')
+    const hash = hashOfNonce(nonce)
+    const query = new URLSearchParams({ nonce: hash, next: nextTo(target) })
+    const { origin } = this.#parts.hosts.platform
+    return redirect(`${origin}/console/enter/${target.id}?${query}`, {
+      'Referrer-Policy': 'no-referrer',
+      'Set-Cookie': setNonceCookies(nonce, hash, incoming.rawHeaders),
+    })
+  }
+
+  /** At the host of an app: whether its session is no sign that its visitor wants this. */
+  isOfOtherPage({ incoming }: Visit, id: string): boolean {
+    return isOfOtherPage(incoming, this.#parts.hosts.ofApp(id))
+  }
+
+  /** The page that starts an app. */
+  startAt(id: string): string {
+    return `${this.#parts.hosts.platform.origin}/console/start/${id}`
+  }
+
+  /**
+   * At the platform: back to the app, with a code for who may go there.
+   * @throws {Refused} for everybody else; {RetryLater} when Redis does not answer
+   */
+  async lead(visit: Visit, id: string, query: string): Promise<Answer> {
+    requireTopLevel(visit)
+    const nonceHash = oneOf(query, 'nonce') ?? ''
+    if (!isHash(nonceHash)) throw new Refused('malformed', plain(400, 'the way into the app has no nonce'))
+    const next = nextIn(checkNext(oneOf(query, 'next')), id)
+    const login = await this.#loginOf(visit)
+    if (!login) return redirect(loginPath(next))
+    const { access, hosts, made, codes } = this.#parts
+    const verdict = await access.verdictOf(login, id)
+    if (verdict.is === 'forbidden') throw new Refused('forbidden', forbiddenPage(verdict.route))
+    if (verdict.is === 'unknown') throw new Refused('unknown', notFoundPage())
+    if (verdict.is !== 'in') throw new RetryLater('the routes are not known')
+    const { origin } = hosts.ofApp(id)
+    if (verdict.route.audience.kind === 'public') return redirect(origin + next, unseen)
+    const afterMs = made.take(login.hash)
+    if (afterMs > 0) throw tooFast(afterMs)
+    const terms = { appId: id, appUid: verdict.route.uid, loginHash: login.hash, user: login.user, nonceHash }
+    const code = await codes.make(terms)
+    return redirect(`${origin}/console/enter?${new URLSearchParams({ code, next })}`, unseen)
+  }
+
+  /**
+   * At the host of an app: a session for who comes with a code.
+   * @throws {Refused} for everybody else; {RetryLater} when Redis does not answer
+   */
+  async arrive(visit: Visit, appId: string, query: string, tell: Tell): Promise<Answer> {
+    requireTopLevel(visit)
+    const { afterMs, succeeded } = this.#parts.tries.begin(visit.from.address ?? '')
+    if (afterMs > 0) throw tooFast(afterMs)
+    const terms = await this.#parts.codes.use(oneOf(query, 'code') ?? '', randomUUID())
+    const fault = terms ? await this.#faultOf(terms, visit, appId) : 'foreign'
+    if (!terms || fault) throw failed(fault ?? 'foreign', appId, tell)
+    succeeded()
+    const { appUid, loginHash, user, nonceHash } = terms
+    const { sessions, sessionMs } = this.#parts
+    const sessionId = await sessions.create({ appId, appUid, loginHash, user, lifeMs: sessionMs })
+    if (sessionId === undefined) throw failed('ended', appId, tell)
+    const cookies = [setAppCookie({ sessionId, loginHash }), clearNonceCookie(nonceHash)]
+    return redirect(nextIn(checkNext(oneOf(query, 'next')), appId), { ...unseen, 'Set-Cookie': cookies })
+  }
+
+  async #loginOf({ incoming, from }: Visit) {
+    const { access } = this.#parts
+    const address = from.address ?? ''
+    const login = await access.find(cookiesOf(incoming.rawHeaders).login, address)
+    return login && access.confirmed(login, address)
+  }
+
+  async #faultOf(terms: CodeTerms, { incoming }: Visit, appId: string): Promise<FailedEntry | undefined> {
+    const nonce = nonceOf(terms.nonceHash, incoming.rawHeaders)
+    if (terms.appId !== appId || nonce === undefined || !areEqual(hashOfNonce(nonce), terms.nonceHash)) return 'foreign'
+    return (await this.#isThisApp(appId, terms.appUid)) ? undefined : 'replaced'
+  }
+
+  /** Another gateway may have learned of a new app before this one. */
+  async #isThisApp(id: string, uid: string): Promise<boolean> {
+    const { routes } = this.#parts
+    const isIt = (route: AppRoute | 'unknown' | undefined) => typeof route === 'object' && route.uid === uid
+    if (isIt(routes.get(id))) return true
+    await routes.look()
+    return isIt(routes.get(id))
+  }
+}
+
+/** A frame or a script has no business on the way, and a look ahead of the browser must not use what can be used once. */
+function requireTopLevel({ incoming }: Visit): void {
+  if (incoming.method !== 'GET') throw notServed('GET')
+  if (isTopLevel(incoming) === false) throw new Refused('origin', plain(403, 'only a tab of its own is led to an app'))
+}
+
+function failed(is: FailedEntry, appId: string, tell: Tell): Refused {
+  const page = failedEntryPage(is, `${appPrefix(appId)}/`)
+  tell.out(is, page.status)
+  return new Refused('entry', { ...page, headers: { ...page.headers, ...unseen } })
+}
+
+const tooFast = (afterMs: number) =>
+  new Refused(
+    'slow',
+    plain(429, 'there were too many tries: wait a moment', { 'Retry-After': String(Math.ceil(afterMs / 1000)) }),
+  )
+
+const areEqual = (one: string, other: string) => timingSafeEqual(Buffer.from(one), Buffer.from(other))
