@@ -1,5 +1,5 @@
 /** A site whose apps have hosts of their own, and a browser that keeps the cookies of each host apart. */
-import { type GatewaySite, host, origin } from './site.ts'
+import { type GatewaySite, host, origin, statusOf } from './site.ts'
 
 export const appDomain = 'apps.example.net'
 export const hostOf = (id: string): string => `${id}.${appDomain}`
@@ -11,6 +11,9 @@ export const nonceCookie = '__Host-Http-skylab-nonce-'
 
 /** Each has an address of its own. */
 let count = 0
+
+/** Where a redirect leads. */
+export const ledTo = (answer: string): string | undefined => /^location: ([^\r\n]*)/im.exec(answer)?.[1]
 
 /** An answer, and what led to it. */
 export interface Step {
@@ -32,6 +35,16 @@ export class SplitBrowser {
 
   constructor(site: GatewaySite) {
     this.#site = site
+  }
+
+  /** Somebody who has entered an app. */
+  static async in(site: GatewaySite, id: string, user: string): Promise<SplitBrowser> {
+    const browser = new SplitBrowser(site)
+    await browser.logIn(user)
+    const steps = await browser.open(addressOf(id))
+    const { url, answer } = steps.at(-1)!
+    if (statusOf(answer) !== 200) throw new Error(`not in ${id}: ${url} answers ${answer}`)
+    return browser
   }
 
   /** The line of the cookies that go to a host. */
@@ -56,7 +69,7 @@ export class SplitBrowser {
     for (let at = url; steps.length < 12; ) {
       const answer = await this.get(at, { gateway: steps.length % this.#site.gateways.length })
       steps.push({ url: at, answer })
-      const location = /^location: ([^\r\n]*)/im.exec(answer)?.[1]
+      const location = ledTo(answer)
       if (location === undefined) return steps
       at = new URL(location, at).href
       if (until(at)) return [...steps, { url: at, answer: '' }]
