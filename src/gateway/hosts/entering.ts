@@ -17,7 +17,7 @@ import { cookiesOf } from '../policy/cookies.ts'
 import { forbiddenPage, notFoundPage } from '../policy/pages.ts'
 import { type AppTarget, checkNext, loginPath, nextIn, nextTo, oneOf } from '../policy/target.ts'
 import type { Tell } from '../server/login-pages.ts'
-import { notServed, Refused } from '../server/refused.ts'
+import { notServed, Refused, refusedBy } from '../server/refused.ts'
 import { type Answer, plain, redirect, type Visit } from '../server/visit.ts'
 import { clearNonceCookie, nonceOf, setAppCookie, setNonceCookies } from './cookies.ts'
 import type { Hosts } from './hosts.ts'
@@ -40,11 +40,16 @@ export interface EnteringParts {
 /** Of codes that a login may have made: each is in Redis for a minute. */
 export const codeRate = { perSecond: 1, burst: 60 }
 
+/** Below what a request line may have by default. */
+const longestQuery = 3_000
+
 /**
  * No page reads the address that a redirect leads to: the referrer of what comes next, an opener's look at the window, and the
  * history of a tab would tell it.
  */
 const unseen = { 'Referrer-Policy': 'no-referrer', 'Cross-Origin-Opener-Policy': 'same-origin' }
+
+const unseenBy = (answer: Answer): Answer => ({ ...answer, headers: { ...answer.headers, ...unseen } })
 
 const hashOfNonce = (nonce: string) => createHash('sha256').update(nonce).digest('hex')
 
@@ -59,9 +64,8 @@ export class Entering {
   begin({ incoming }: Visit, target: AppTarget): Answer {
     const nonce = randomBytes(32).toString('base64url')
     const hash = hashOfNonce(nonce)
-    const query = new URLSearchParams({ nonce: hash, next: nextTo(target) })
     const { origin } = this.#parts.hosts.platform
-    return redirect(`${origin}/console/enter/${target.id}?${query}`, {
+    return redirect(`${origin}/console/enter/${target.id}?${queryOf({ nonce: hash }, nextTo(target))}`, {
       'Referrer-Policy': 'no-referrer',
       'Set-Cookie': setNonceCookies(nonce, hash, incoming.rawHeaders),
     })
@@ -99,7 +103,7 @@ export class Entering {
     if (afterMs > 0) throw tooFast(afterMs)
     const terms = { appId: id, appUid: verdict.route.uid, loginHash: login.hash, user: login.user, nonceHash }
     const code = await codes.make(terms)
-    return redirect(`${origin}/console/enter?${new URLSearchParams({ code, next })}`, unseen)
+    return redirect(`${origin}/console/enter?${queryOf({ code }, next)}`, unseen)
   }
 
   /**
@@ -107,6 +111,15 @@ export class Entering {
    * @throws {Refused} for everybody else; {RetryLater} when Redis does not answer
    */
   async arrive(visit: Visit, appId: string, query: string, tell: Tell): Promise<Answer> {
+    try {
+      return unseenBy(await this.#arrive(visit, appId, query, tell))
+    } catch (error) {
+      const refused = refusedBy(error)
+      throw refused ? new Refused(refused.reason, unseenBy(refused.answer)) : error
+    }
+  }
+
+  async #arrive(visit: Visit, appId: string, query: string, tell: Tell): Promise<Answer> {
     requireTopLevel(visit)
     const { afterMs, succeeded } = this.#parts.tries.begin(visit.from.address ?? '')
     if (afterMs > 0) throw tooFast(afterMs)
@@ -119,7 +132,7 @@ export class Entering {
     const sessionId = await sessions.create({ appId, appUid, loginHash, user, lifeMs: sessionMs })
     if (sessionId === undefined) throw failed('ended', appId, tell)
     const cookies = [setAppCookie({ sessionId, loginHash }), clearNonceCookie(nonceHash)]
-    return redirect(nextIn(checkNext(oneOf(query, 'next')), appId), { ...unseen, 'Set-Cookie': cookies })
+    return redirect(nextIn(checkNext(oneOf(query, 'next')), appId), { 'Set-Cookie': cookies })
   }
 
   async #loginOf({ incoming, from }: Visit) {
@@ -145,6 +158,12 @@ export class Entering {
   }
 }
 
+/** With a `next` that is too long, the app's first page is shown instead: escaped, a path takes thrice its length. */
+function queryOf(terms: Readonly<Record<string, string>>, next: string): string {
+  const whole = new URLSearchParams({ ...terms, next }).toString()
+  return whole.length <= longestQuery ? whole : new URLSearchParams(terms).toString()
+}
+
 /** A frame or a script has no business on the way, and a look ahead of the browser must not use what can be used once. */
 function requireTopLevel({ incoming }: Visit): void {
   if (incoming.method !== 'GET') throw notServed('GET')
@@ -154,7 +173,7 @@ function requireTopLevel({ incoming }: Visit): void {
 function failed(is: FailedEntry, appId: string, tell: Tell): Refused {
   const page = failedEntryPage(is, `${appPrefix(appId)}/`)
   tell.out(is, page.status)
-  return new Refused('entry', { ...page, headers: { ...page.headers, ...unseen } })
+  return new Refused('entry', page)
 }
 
 const tooFast = (afterMs: number) =>

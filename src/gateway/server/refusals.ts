@@ -25,6 +25,9 @@ export const refusalOf = (code = ''): Refusal => byCode[code] ?? { status: 400, 
 /** How long a refused client may take to notice. */
 const lingerMs = 1000
 
+/** A page with more cookies than a head may have must not read the address out of its history: it may have a code. */
+const ofRefusals = { 'Content-Type': 'text/plain; charset=utf-8', 'Referrer-Policy': 'no-referrer' }
+
 /** Answers on a bare connection, and closes it. */
 export function hangUp(socket: Duplex & { setTimeout?(ms: number, then: () => void): void }, refusal: Refusal): void {
   const { status, words, headers = {} } = refusal
@@ -32,7 +35,7 @@ export function hangUp(socket: Duplex & { setTimeout?(ms: number, then: () => vo
   // Further input is discarded: closing a connection with unread bytes would lose the answer too.
   socket.resume()
   socket.setTimeout?.(lingerMs, () => socket.destroy())
-  socket.end(rawAnswer(status, { 'Content-Type': 'text/plain; charset=utf-8', ...headers }, `${words}\n`), 'latin1')
+  socket.end(rawAnswer(status, { ...ofRefusals, ...headers }, `${words}\n`), 'latin1')
 }
 
 /** An answer as its bytes in latin1, after which the connection is closed. */

@@ -111,9 +111,11 @@ function forgetBody(incoming: IncomingMessage): void {
   incoming.once('close', () => clearTimeout(linger))
 }
 
-/** Plain words, for programs. */
+/** Plain words, for programs. No page reads their address out of its history: it may have a code (`hosts/entering.ts`). */
 export function plain(status: number, words: string, headers: Answer['headers'] = {}): Answer {
-  const type = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' }
+  const type = {
+    ...{ 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' },
+  }
   return { status, headers: { ...type, ...headers }, body: `${words}\n` }
 }
 

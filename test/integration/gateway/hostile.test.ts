@@ -1,19 +1,14 @@
 /** A hostile app and its neighbour in a real browser (G3): what one origin keeps apart, and what no header can. */
-import { createHash, X509Certificate } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
-import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
-import type { Browser, BrowserContext } from 'playwright-core'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { BrowserContext } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { launchBrowser } from '../../../dev/setup/browser.ts'
+import { Front, PageApp } from '../../kit/gateway/front.ts'
 import { GatewaySite, host, origin } from '../../kit/gateway/site.ts'
-import { TestAuthority } from '../../kit/tls/authority.ts'
 
 let site: GatewaySite
-let browser: Browser
+let front: Front
 let context: BrowserContext
-const closing: (Server | TlsServer)[] = []
+const apps: PageApp[] = []
 /** Heads that reached the neighbour, or the hostile app. */
 const seen: { readonly app: string; readonly incoming: IncomingMessage }[] = []
 
@@ -34,21 +29,13 @@ document.cookie = '__Host-Http-skylab-login=scripted; Secure; Path=/'
 document.cookie = 'phapplication-session-id=scripted; Path=/console/apps/good'
 </script>`
 
-async function serve(app: string, answer: (outgoing: ServerResponse, incoming: IncomingMessage) => void) {
-  const server = createServer((incoming, outgoing) => {
-    seen.push({ app, incoming })
+async function serve(id: string, answer: (outgoing: ServerResponse, incoming: IncomingMessage) => void) {
+  const app = await PageApp.start((incoming, outgoing) => {
+    seen.push({ app: id, incoming })
     answer(outgoing, incoming)
   })
-  closing.push(server)
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  await site.route(app, { address: { ip: '127.0.0.1', port: (server.address() as AddressInfo).port } })
-}
-
-function keyHash(certificate: string): string {
-  const { publicKey } = new X509Certificate(certificate)
-  return createHash('sha256')
-    .update(publicKey.export({ type: 'spki', format: 'der' }))
-    .digest('base64')
+  apps.push(app)
+  await site.route(id, { address: app.address })
 }
 
 beforeAll(async () => {
@@ -59,23 +46,12 @@ beforeAll(async () => {
     const list = [...hostileHeaders, ['Content-Type', type] as const].flat()
     outgoing.writeHead(200, list).end(url?.endsWith('.js') ? 'self.onfetch = () => {}' : hostilePage)
   })
-  const issued = new TestAuthority(site.stateDir).issue('browser', { alternatives: [`DNS:${host}`] })
-  const tls = createTlsServer(issued, socket => {
-    const gateway = connect(site.gateways[0]!.port, '127.0.0.1')
-    for (const each of [socket, gateway]) each.on('error', () => {})
-    socket.pipe(gateway).pipe(socket)
-  })
-  closing.push(tls)
-  await once(tls.listen(0, '127.0.0.1'), 'listening')
-  const port = (tls.address() as AddressInfo).port
-  // Where errors of certificates are only ignored, no page may have a service worker at all.
-  const trust = `--ignore-certificate-errors-spki-list=${keyHash(issued.cert)}`
-  browser = await launchBrowser(`--host-resolver-rules=MAP ${host}:443 127.0.0.1:${port}`, trust)
-  context = await browser.newContext()
+  front = await Front.start(site, [host])
+  context = await front.browser.newContext()
 })
 afterAll(async () => {
-  await browser?.close()
-  for (const server of closing) server.close()
+  await front?.stop()
+  for (const app of apps) app.stop()
   await site?.stop()
 })
 

@@ -93,6 +93,15 @@ describe('the way to an app', () => {
     expect(app.text).not.toContain('X-Forwarded-User')
   })
 
+  test('leads to the first page of an app when the path is too long for an address', async () => {
+    await site.app('long', echo)
+    const browser = new SplitBrowser(site)
+    await browser.logIn('ada')
+    const steps = await browser.open(addressOf('long', '('.repeat(1_500)))
+    expect(steps.map(({ answer }) => statusOf(answer))).toEqual([303, 303, 303, 200])
+    expect(steps.at(-1)!.url).toBe(addressOf('long'))
+  })
+
   test('begins anew for a host without a path', async () => {
     const answer = await new SplitBrowser(site).get(`${originOf('way')}/`)
     expect([statusOf(answer), ledTo(answer)]).toEqual([303, '/console/apps/way/'])
