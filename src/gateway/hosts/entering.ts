@@ -14,13 +14,14 @@ import type { Access } from '../access/access.ts'
 import type { RouteTable } from '../access/tables.ts'
 import type { Tries } from '../access/tries.ts'
 import { cookiesOf } from '../policy/cookies.ts'
+import type { Hosts } from '../policy/hosts.ts'
 import { forbiddenPage, notFoundPage } from '../policy/pages.ts'
 import { type AppTarget, checkNext, loginPath, nextIn, nextTo, oneOf } from '../policy/target.ts'
 import type { Tell } from '../server/login-pages.ts'
 import { notServed, Refused, refusedBy } from '../server/refused.ts'
 import { type Answer, plain, redirect, type Visit } from '../server/visit.ts'
-import { clearNonceCookie, nonceOf, setAppCookie, setNonceCookies } from './cookies.ts'
-import type { Hosts } from './hosts.ts'
+import type { WayIn } from '../server/way-in.ts'
+import { clearNonceCookie, enteredBy, nonceOf, setAppCookie, setNonceCookies } from './cookies.ts'
 import { type FailedEntry, failedEntryPage } from './pages.ts'
 import { isOfOtherPage, isTopLevel } from './pages-of-others.ts'
 
@@ -53,14 +54,13 @@ const unseenBy = (answer: Answer): Answer => ({ ...answer, headers: { ...answer.
 
 const hashOfNonce = (nonce: string) => createHash('sha256').update(nonce).digest('hex')
 
-export class Entering {
+export class Entering implements WayIn {
   readonly #parts: EnteringParts
 
   constructor(parts: EnteringParts) {
     this.#parts = parts
   }
 
-  /** At the host of an app: to the platform, with a nonce for this browser. It says nothing of whether there is such an app. */
   begin({ incoming }: Visit, target: AppTarget): Answer {
     const nonce = randomBytes(32).toString('base64url')
     const hash = hashOfNonce(nonce)
@@ -71,20 +71,18 @@ export class Entering {
     })
   }
 
-  /** At the host of an app: whether its session is no sign that its visitor wants this. */
+  presentedBy({ incoming }: Visit) {
+    return enteredBy(incoming.rawHeaders)
+  }
+
   isOfOtherPage({ incoming }: Visit, id: string): boolean {
     return isOfOtherPage(incoming, this.#parts.hosts.ofApp(id))
   }
 
-  /** The page that starts an app. */
   startAt(id: string): string {
     return `${this.#parts.hosts.platform.origin}/console/start/${id}`
   }
 
-  /**
-   * At the platform: back to the app, with a code for who may go there.
-   * @throws {Refused} for everybody else; {RetryLater} when Redis does not answer
-   */
   async lead(visit: Visit, id: string, query: string): Promise<Answer> {
     requireTopLevel(visit)
     const nonceHash = oneOf(query, 'nonce') ?? ''
@@ -106,10 +104,6 @@ export class Entering {
     return redirect(`${origin}/console/enter?${queryOf({ code }, next)}`, unseen)
   }
 
-  /**
-   * At the host of an app: a session for who comes with a code.
-   * @throws {Refused} for everybody else; {RetryLater} when Redis does not answer
-   */
   async arrive(visit: Visit, appId: string, query: string, tell: Tell): Promise<Answer> {
     try {
       return unseenBy(await this.#arrive(visit, appId, query, tell))

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { exampleSite } from '../../../test/kit/gateway/routes.ts'
 import { ApiError } from '../../base/errors.ts'
-import { hostsOf } from '../hosts/hosts.ts'
 import { checkGatewayHead, checkUpgrade, type GatewayHead, isMethodAllowed, isNavigation } from './head.ts'
+import { hostsOf } from './hosts.ts'
 import { isOurOrigin, siteOf } from './site.ts'
 
 interface Ask {

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../../base/errors.ts'
 import { checkHead, type HeadLimits, malformed, type RequestHead } from '../../base/request-head.ts'
-import type { Hosts, Place } from '../hosts/hosts.ts'
+import type { Hosts, Place } from './hosts.ts'
 import { isOurOrigin, type Site } from './site.ts'
 
 /** Headers that must not repeat: the gateway decides by them, and an app may read the other copy. */

@@ -6,8 +6,8 @@ import { RetryLater } from '../../base/errors.ts'
 import type { HeadLimits } from '../../base/request-head.ts'
 import { andThen, caught, type Soon } from '../../base/soon.ts'
 import type { IsTrusted } from '../../base/source.ts'
-import { type Hosts, type Place, wayOf } from '../hosts/hosts.ts'
 import { checkGatewayHead, checkUpgrade, isNavigation } from '../policy/head.ts'
+import { type Hosts, type Place, wayOf } from '../policy/hosts.ts'
 import { notFoundPage } from '../policy/pages.ts'
 import { type AppTarget, type OwnTarget, type RefusedTarget, readTarget, withSlash } from '../policy/target.ts'
 import type { Pump } from '../pump.ts'
@@ -100,7 +100,7 @@ export class Gateway implements Doorman {
   }
 
   #carry(asked: Omit<Carriage, 'entry'>): Soon<void> {
-    const { visit, target, report } = asked
+    const { visit, target, site, report, send } = asked
     if (target.bare) {
       visit.answer({ status: 308, headers: { Location: withSlash(target), 'Cache-Control': 'no-store' }, body: '' })
       report.served(308)
@@ -109,7 +109,7 @@ export class Gateway implements Doorman {
     const { judge, carrier } = this.#parts
     return andThen(judge.judge(visit, target), entry => {
       report.isOf(entry.user)
-      return carrier.carry({ ...asked, entry }).then(ending => report.carried(ending))
+      return carrier.carry({ visit, target, site, entry, report, send }).then(ending => report.carried(ending))
     })
   }
 }

@@ -11,8 +11,6 @@ import type { Bearer } from '../access/bearers.ts'
 import { appScope } from '../access/scope.ts'
 import type { Person } from '../access/tables.ts'
 import type { Tries } from '../access/tries.ts'
-import { enteredBy } from '../hosts/cookies.ts'
-import type { Entering } from '../hosts/entering.ts'
 import { cookiesOf, setSessionCookie } from '../policy/cookies.ts'
 import { formToken } from '../policy/form-token.ts'
 import { isNavigation } from '../policy/head.ts'
@@ -20,6 +18,7 @@ import { forbiddenPage, notFoundPage, problemPage, problems, type Start } from '
 import { type AppTarget, loginPath, nextTo } from '../policy/target.ts'
 import { Refused } from './refused.ts'
 import { type Answer, plain, redirect, type Visit } from './visit.ts'
+import type { WayIn } from './way-in.ts'
 
 /** Somebody who may go to an app. */
 export interface Entry {
@@ -45,7 +44,7 @@ export interface JudgeParts {
   readonly tries: Pick<Tries, 'beginWords'>
   readonly clock: Pick<Clock, 'monotonicMs'>
   /** Where each app has a host of its own: the way there. Absent: all are at that of the platform. */
-  readonly entering?: Pick<Entering, 'begin' | 'isOfOtherPage' | 'startAt'> | undefined
+  readonly wayIn?: Pick<WayIn, 'presentedBy' | 'begin' | 'isOfOtherPage' | 'startAt'> | undefined
   /** Called for an unknown token, the first time that it comes, and for each request that must wait. */
   readonly onGuess: (visit: Visit, is: 'refused' | 'slow') => void
 }
@@ -67,7 +66,7 @@ export class Judge {
       if (caller && visit.kind === 'websocket') throw new Refused('login', noSocket)
       return andThen(this.#verdict(visit, target, caller), verdict => {
         if (verdict.is !== 'in') throw this.#refusal(verdict, visit, target)
-        if (verdict.admitted && this.#parts.entering?.isOfOtherPage(visit, target.id)) throw ofOtherPage()
+        if (verdict.admitted && this.#parts.wayIn?.isOfOtherPage(visit, target.id)) throw ofOtherPage()
         const mayBeOfApp = verdict.route.passAuthorization && caller === undefined
         return andThen(mayBeOfApp && this.#isForeign(visit), isForeign => entryOf(verdict, target, isForeign))
       })
@@ -75,24 +74,21 @@ export class Judge {
   }
 
   #verdict(visit: Visit, { id: appId }: AppTarget, caller: Caller | undefined): Soon<Verdict> {
-    const { access } = this.#parts
+    const { access, wayIn } = this.#parts
     if (caller) return access.verdictOf(caller.person, appId, caller.bearer)
     const address = visit.from.address ?? ''
-    if (this.#parts.entering) {
-      const entered = enteredBy(visit.incoming.rawHeaders)
-      return access.verdict({ appId, entered, login: [], session: [], address })
-    }
+    if (wayIn) return access.verdict({ appId, entered: wayIn.presentedBy(visit), login: [], session: [], address })
     const { login, session } = cookiesOf(visit.incoming.rawHeaders)
     return access.verdict({ appId, login, session, address })
   }
 
   /** How the app is started, for those who may. */
   async startOf({ incoming, from }: Visit, { route, admission: { person } }: Entry): Promise<Start | undefined> {
-    const { access, entering } = this.#parts
-    if (entering) {
+    const { access, wayIn } = this.#parts
+    if (wayIn) {
       // The form needs the login, which is known elsewhere. Of a visitor of a public app nobody can say whether he may.
       const mayBe = route.audience.kind === 'public' || (person !== undefined && access.isMember(route, person))
-      return mayBe ? { at: entering.startAt(route.id) } : undefined
+      return mayBe ? { at: wayIn.startAt(route.id) } : undefined
     }
     const login = await access.find(cookiesOf(incoming.rawHeaders).login, from.address ?? '')
     return login && access.isMember(route, login) ? { token: formToken(login.id, `start ${route.id}`) } : undefined
@@ -112,7 +108,7 @@ export class Judge {
   }
 
   #wayIn(visit: Visit, target: AppTarget): Answer {
-    return this.#parts.entering?.begin(visit, target) ?? redirect(loginPath(nextTo(target)))
+    return this.#parts.wayIn?.begin(visit, target) ?? redirect(loginPath(nextTo(target)))
   }
 
   /** Whether no part of an `Authorization` is a token of the platform: some tools send one as the name or password of Basic. */

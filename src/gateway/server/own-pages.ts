@@ -6,10 +6,9 @@ import type { IntentStore } from '../../store/apps/intents.ts'
 import type { LoginStore } from '../../store/apps/logins.ts'
 import type { AuditAction, AuditEvent } from '../../telemetry/audit.ts'
 import type { Access } from '../access/access.ts'
-import type { Entering } from '../hosts/entering.ts'
-import type { Hosts } from '../hosts/hosts.ts'
 import { clearLoginCookie, cookiesOf } from '../policy/cookies.ts'
 import { type FormPurpose, formToken, isFormToken } from '../policy/form-token.ts'
+import type { Hosts } from '../policy/hosts.ts'
 import {
   farewellPage,
   forbiddenPage,
@@ -25,11 +24,12 @@ import type { LoginPages, Tell } from './login-pages.ts'
 import { notServed, Refused } from './refused.ts'
 import type { Report } from './report.ts'
 import { type Answer, redirect, type Visit } from './visit.ts'
+import type { WayIn } from './way-in.ts'
 
 export interface OwnPagesParts {
   readonly hosts: Pick<Hosts, 'platform' | 'ofApp'>
   /** Where each app has a host of its own: the way there. Absent: all are at that of the platform. */
-  readonly entering?: Pick<Entering, 'lead' | 'arrive'> | undefined
+  readonly wayIn?: Pick<WayIn, 'lead' | 'arrive'> | undefined
   /** Of the identity source, for the audit log. */
   readonly provider: string
   readonly login: LoginPages
@@ -73,9 +73,9 @@ export class OwnPages {
       case 'start':
         return reads ? this.#startPage(visit, target.id) : this.#start(visit, target.id, report)
       case 'enter':
-        return this.#entering.lead(visit, target.id, target.query)
+        return this.#wayIn.lead(visit, target.id, target.query)
       case 'entered':
-        return this.#entering.arrive(visit, appId ?? '', target.query, this.#tell(visit, report))
+        return this.#wayIn.arrive(visit, appId ?? '', target.query, this.#tell(visit, report))
     }
   }
 
@@ -119,9 +119,9 @@ export class OwnPages {
 
   /** The form to start an app, where its own host cannot have it. All else that there is to say the app's host says. */
   async #startPage(visit: Visit, id: string): Promise<Answer> {
-    const { access, entering, hosts } = this.#parts
+    const { access, wayIn, hosts } = this.#parts
     const path = `${appPrefix(id)}/`
-    if (!entering) return redirect(path)
+    if (!wayIn) return redirect(path)
     const login = await this.#loginOf(visit)
     if (!login) return redirect(loginPath(path))
     const verdict = await access.verdictOf(login, id)
@@ -136,10 +136,10 @@ export class OwnPages {
     return this.#parts.access.find(cookiesOf(visit.incoming.rawHeaders).login, addressOf(visit))
   }
 
-  get #entering() {
-    const { entering } = this.#parts
-    if (!entering) throw new Refused('unknown', notFoundPage())
-    return entering
+  get #wayIn() {
+    const { wayIn } = this.#parts
+    if (!wayIn) throw new Refused('unknown', notFoundPage())
+    return wayIn
   }
 
   async #start(visit: Visit, id: string, report: Report): Promise<Answer> {

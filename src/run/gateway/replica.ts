@@ -1,6 +1,6 @@
 /** Makes the parts of a gateway, and joins them. Nothing runs yet. It knows Redis and apps, and nothing of Kubernetes. */
 import { trustIn } from '../../base/source.ts'
-import { hostsOf } from '../../gateway/hosts/hosts.ts'
+import { hostsOf } from '../../gateway/policy/hosts.ts'
 import { Pump } from '../../gateway/pump.ts'
 import { Activity } from '../../gateway/server/activity.ts'
 import { Carrier } from '../../gateway/server/carrier.ts'
@@ -53,10 +53,10 @@ export function makeGatewayReplica(settings: Settings, createTracing?: CreateTra
   const pump = new Pump(pumpLimits(basics))
   const stallMs = config.api.limits.stallTimeoutSeconds * 1000
   const hosts = hostsOf(config.gateway)
-  const entering = hosts.areSplit ? joinEntering(basics, access, hosts) : undefined
-  const common = { hosts, entering, config: config.gateway, clock, log, metrics: basics.metrics, gatewayMetrics }
+  const wayIn = hosts.areSplit ? joinEntering(basics, access, hosts) : undefined
+  const common = { hosts, wayIn, config: config.gateway, clock, log, metrics: basics.metrics, gatewayMetrics }
   const onGuess = guessReport(audit.auditor)
-  const judge = new Judge({ access: access.access, identity, tries: access.tries, clock, entering, onGuess })
+  const judge = new Judge({ access: access.access, identity, tries: access.tries, clock, wayIn, onGuess })
   const carrier = new Carrier({ ...common, cuts: access.cuts, judge, activity, sockets, stallMs })
   let isOpen = false
   const gateway = new Gateway({

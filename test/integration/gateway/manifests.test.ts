@@ -118,6 +118,23 @@ test('the component gateway-login adds the files of the login, and the way to th
   expect(own).toEqual(base)
 })
 
+test('the component gateway-hosts leads all hosts below a domain to the gateway, as they came', async () => {
+  const objects = await overlayWith(['gateway', 'gateway-hosts'])
+  await tryOut(textOf(objects))
+  const { metadata, spec } = findObject(objects, 'Ingress', 'skylab-gateway-hosts')
+  const [rule, more] = spec.rules
+  expect([rule.host, more, spec.tls]).toEqual([
+    '*.apps.example.net',
+    undefined,
+    [{ hosts: [rule.host], secretName: 'skylab-apps-hosts' }],
+  ])
+  const service = { name: 'skylab-gateway', port: { name: 'http' } }
+  expect(rule.http.paths).toEqual([{ path: '/', pathType: 'Prefix', backend: { service } }])
+  // As the ingress of the platform's host.
+  const text = readFileSync(join(k8sFolder, 'overlays/gafaelfawr/gateway.yaml'), 'utf8')
+  expect(metadata.annotations).toEqual((parseAllDocuments(text)[1]!.toJS() as Manifest).template.metadata.annotations)
+})
+
 test('behind Gafaelfawr only the login asks who it is, by a secret of its own, and apps are open to the gateway', () => {
   const text = readFileSync(join(k8sFolder, 'overlays/gafaelfawr/gateway.yaml'), 'utf8')
   const [login, apps] = parseAllDocuments(text).map(each => each.toJS() as Manifest)

@@ -2,7 +2,7 @@
 import { isAppId } from '../../apps/names.ts'
 import { type Addresses, appOrigin } from '../../base/app-address.ts'
 import { remembered } from '../../base/remembered.ts'
-import { isOurHost, type Site, siteOf } from '../policy/site.ts'
+import { isOurHost, type Site, siteOf } from './site.ts'
 
 /** The host that a request names. */
 export interface Place {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { readTarget } from '../policy/target.ts'
 import { hostsOf, wayOf } from './hosts.ts'
+import { readTarget } from './target.ts'
 
 const publicUrl = 'https://platform.example.org'
 const appDomain = 'apps.example.net'

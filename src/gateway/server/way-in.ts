@@ -1,0 +1,26 @@
+/** The way to hosts of apps, as the server needs it. `hosts/entering.ts` knows it. */
+import type { PresentedSession } from '../access/access.ts'
+import type { AppTarget } from '../policy/target.ts'
+import type { Tell } from './login-pages.ts'
+import type { Answer, Visit } from './visit.ts'
+
+export interface WayIn {
+  /** At the host of an app: who a visitor says to be. */
+  presentedBy(visit: Visit): PresentedSession | undefined
+  /** At the host of an app: whether its session is no sign that its visitor wants this. */
+  isOfOtherPage(visit: Visit, id: string): boolean
+  /** At the host of an app: to the platform, with a nonce for this browser. It says nothing of whether there is such an app. */
+  begin(visit: Visit, target: AppTarget): Answer
+  /**
+   * At the platform: back to the app, with a code for who may go there.
+   * @throws {Refused} for everybody else; {RetryLater} when Redis does not answer
+   */
+  lead(visit: Visit, id: string, query: string): Promise<Answer>
+  /**
+   * At the host of an app: a session for who comes with a code.
+   * @throws {Refused} for everybody else, and when Redis does not answer
+   */
+  arrive(visit: Visit, appId: string, query: string, tell: Tell): Promise<Answer>
+  /** The page that starts an app. */
+  startAt(id: string): string
+}
