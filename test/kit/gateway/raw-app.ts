@@ -103,6 +103,8 @@ const drip = (wire: Wire) => {
 export const echo: Script = wire => {
   let answered = 0
   let isOpen = false
+  // Else each connection that a gateway has closed would stay: one rollout makes more of them than a process may have open.
+  wire.socket.once('end', () => wire.socket.end())
   wire.socket.on('data', bytes => {
     if (isOpen) {
       wire.socket.write(bytes)
