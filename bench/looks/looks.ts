@@ -42,6 +42,8 @@ const podRange = '127.77.0.0/16'
 /** The annotations of first looks wait for a slow API server. */
 const limitMs = 1_800_000
 const pollMs = 5000
+/** The age from which on a first look writes annotations, and some more. */
+const stampedAgeMs = 310_000
 
 interface Scene extends StandingContext {
   readonly options: Options
@@ -64,8 +66,10 @@ async function looks(context: Omit<Scene, 'fakes'>): Promise<object> {
   await fakes.ask({ do: 'listen' } satisfies FakesQuestion)
   const scene = { ...context, fakes }
   const fillSeconds = await progress.part(`${options.labs} labs`, () => fillLabs(bench, { bare: true }))
+  const filledMs = systemClock.monotonicMs()
   await settle(bench, signal)
   const off = await progress.part('without the idle engine', () => withoutIdle(scene))
+  await systemClock.sleep(Math.max(0, filledMs + stampedAgeMs - systemClock.monotonicMs()), signal)
   const far = await progress.part('far from their ends', () => farFromEnds(scene))
   const { near, hung } = await nearEnds(scene)
   const phases = { off, far, near, hung }
