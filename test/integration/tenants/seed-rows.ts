@@ -18,7 +18,6 @@ const self = [
   collection,
   'a sudoer may impersonate himself while any LNamespace lists him, and no longer, when the controller manager %s',
 ] as const
-const later = (id: string, what: string): SeedRow => ({ id, what, tests: [], departs: 'comes with the next order' })
 
 export const seedRows: readonly SeedRow[] = [
   {
