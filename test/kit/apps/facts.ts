@@ -13,12 +13,12 @@ import { seedApp } from './seed.ts'
 
 const example = new URL('../../../docs/examples/apps.yaml', import.meta.url)
 
-/** Those of docs/examples/apps.yaml without labs, and the group `phusers` in the namespace `hub`. */
+/** Those of docs/examples/apps.yaml without labs and with one host, and the group `phusers` in the namespace `hub`. */
 export function appSettings(more: object = {}): AppSettings {
   const { apps: declared } = parse(readFileSync(example, 'utf8')) as { apps: { groups: object } }
   const groups = { ...declared.groups, phusers: { namespace: 'hub' } }
   return {
-    apps: apps.parse({ ...declared, groups, labs: false, ...more }),
+    apps: apps.parse({ ...declared, groups, labs: false, appDomain: undefined, ...more }),
     ownNamespace: 'skylab',
     installation: 'skylab',
   }

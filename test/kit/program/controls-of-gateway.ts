@@ -11,7 +11,7 @@ export const controlsOfGateway: readonly Control[] = [
     edits: [
       {
         file: 'src/gateway/server/gateway.ts',
-        find: "if (visit.kind === 'websocket') checkUpgrade(incoming, site)",
+        find: "if (visit.kind === 'websocket') checkUpgrade(incoming, place.site)",
         replace: '',
       },
     ],
