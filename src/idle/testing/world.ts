@@ -220,10 +220,12 @@ export class IdleWorld implements WorkloadOwner {
     return { kind: 'unreachable', words: `no answer within ${timeoutMs} ms` }
   }
 
-  /** Somebody may have come since the reading. */
-  #merged({ id, touches, activity }: CheckEnd): Activity {
+  /** Somebody may have come since the reading. A warning counts from when it is told. */
+  #merged({ id, touches, activity, events }: CheckEnd): Activity {
     const now = this.known.get(id)
-    if (!now || touches === (this.touches.get(id) ?? 0)) return activity
+    const isWarned = events.some(({ event }) => event === 'warning')
+    const told = isWarned ? { ...activity, warnedMs: this.nowMs } : activity
+    if (!now || touches === (this.touches.get(id) ?? 0)) return told
     return { ...activity, lastMs: Math.max(now.lastMs, activity.lastMs), warnedMs: 0 }
   }
 

@@ -1,7 +1,7 @@
 -- Ends a check: writes what it found, when the next one is due, and its events, all in one. Refused where the workload was taken
 -- again: a check that comes late changes nothing. Sent again, it answers as before.
 -- Within an incarnation the latest activity never falls, and none is ever ahead of now. Whoever came while the check ran voids a
--- warning that the check would give.
+-- warning that the check would give. A warning counts from when it is told, not from when a slow replica decided it.
 -- @include time events generation activity activity-events
 -- KEYS: generation (hash) record (hash) events (stream) bell (stream) floor (hash) activity (hash) due (zset) slow (zset)
 --   states (zset) told (stream)
@@ -34,7 +34,11 @@ local before, before_source = latest(counts)
 if before > last then
   last, source = before, before_source
 end
-local warned = came and (is_same and known.warned or '0') or new.warned
+local told_now, warns = cjson.decode(list), false
+for _, each in ipairs(told_now) do
+  warns = warns or each[1] == 'warning'
+end
+local warned = came and (is_same and known.warned or '0') or (warns and now or new.warned)
 -- Requests to keep it come at any time, so those of this incarnation stand as they are.
 local keep = tonumber(known.keep or 0)
 if not is_same then
@@ -72,7 +76,7 @@ for _, key in ipairs({ floor, activity, set, states }) do
 end
 
 local keys = { floor = floor, told = told, bell = bell }
-for _, each in ipairs(cjson.decode(list)) do
+for _, each in ipairs(told_now) do
   local event, data = unpack(each)
   if not (came and (event == 'warning' or event == 'kept')) then
     tell_activity(keys, kind, id, event, data)

@@ -132,6 +132,18 @@ test('a touch during the check voids its warning, but not what it says of answer
   expect(count).toBe(read.touches + 1)
 })
 
+test('a warning counts from when it is told, and stands as it is afterwards', async () => {
+  const { due } = idle()
+  await due.enrol('app', ['a'], 0)
+  const now = await idle().nowMs()
+  const decided = activity({ lastMs: now - hourMs, warnedMs: now - minuteMs })
+  await idle().check('app', 'a', { activity: decided, events: [warning] })
+  const { activity: warned } = await idle().activity.read('app', 'a', podUid)
+  expect(warned!.warnedMs).toBeGreaterThanOrEqual(now)
+  await idle().check('app', 'a', { activity: warned! })
+  expect((await idle().activity.read('app', 'a', podUid)).activity).toMatchObject({ warnedMs: warned!.warnedMs })
+})
+
 describe('words for the user of a lab', () => {
   const words = ['It will be stopped at 12:00 UTC']
   const endWith = async (more: { op?: number; pod?: string } = {}) => {
