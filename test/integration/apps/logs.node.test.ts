@@ -20,14 +20,20 @@ afterAll(() => fleet?.stop())
 const get = (path: string, who: string) =>
   fetch(`${fleet.replicas[0]!.url}${path}`, { headers: { authorization: `Bearer ${who}-token` } })
 
-/** Reads until there are so many lines; leaving the loop ends the request. */
+const limitMs = 10_000
+
+/** Reads until there are so many lines, or for so long: then some are missing. */
 async function readLines(response: Response, count: number): Promise<string[]> {
   let text = ''
-  const decoder = new TextDecoder()
-  for await (const chunk of response.body!) {
-    text += decoder.decode(chunk, { stream: true })
-    if (text.split('\n').length > count) break
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+  const late = setTimeout(() => void reader.cancel(), limitMs)
+  while (text.split('\n').length <= count) {
+    const { value, done } = await reader.read()
+    if (done) break
+    text += value
   }
+  clearTimeout(late)
+  await reader.cancel()
   return text.split('\n').slice(0, -1)
 }
 
