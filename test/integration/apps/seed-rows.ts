@@ -22,7 +22,12 @@ export const appRows: readonly SeedRow[] = [
     what: "Each app is at `/console/apps/<id>` of the platform's own domain",
     tests: [
       [gateway('server'), 'leads from the app to the form, and back with a cookie that opens the app at each replica'],
+      [
+        gateway('hosts'),
+        'leads over the login at the platform to a session at the host of the app, which holds at each replica',
+      ],
     ],
+    departs: 'with `appDomain` the same path is at a host of the app’s own: [gateway-hosts.md](gateway-hosts.md)',
   },
   {
     id: 'A-02',
