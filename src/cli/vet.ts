@@ -77,7 +77,7 @@ function tell(
   const differences = [...(vetted ? compareStates(vetted, found) : []), ...never]
   const isVetted = vetted !== undefined && differences.length === 0
   const kubernetes = { kubernetes: found.kubernetes, vetted: vetted?.kubernetes ?? null }
-  if (json) out(`${JSON.stringify({ ...kubernetes, differences }, null, 2)}\n`)
+  if (json) out(`${JSON.stringify({ ...kubernetes, differences }, null, 2).replace(unseen, escaped)}\n`)
   else out(linesOf(differences))
   if (isVetted) {
     if (!json) out(`Kubernetes ${found.kubernetes} is as it was vetted: ${sizeOf(found)}.\n`)
@@ -102,5 +102,10 @@ function lineOf({ what, of, vetted, found }: Difference): string {
 }
 
 /** Names and rules of roles are anybody's text. */
-const shown = (text: string): string =>
-  text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, each => `\\u{${each.codePointAt(0)!.toString(16)}}`)
+const shown = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, escaped)
+
+/** Within texts of JSON: its own line breaks stay. */
+const unseen = /(?!\n)[\p{Cc}\p{Cf}\u2028\u2029]/gu
+
+const escaped = (text: string): string =>
+  Array.from({ length: text.length }, (_, i) => `\\u${text.charCodeAt(i).toString(16).padStart(4, '0')}`).join('')

@@ -45,8 +45,8 @@ export interface Settings {
   readonly vetted: readonly VettedState[]
   /** The files of `api.tls`: their full paths and current contents. */
   readonly apiTls?: ApiTls
-  /** The same of `tenants.webhooks`. */
-  readonly webhookTls?: ApiTls
+  /** Of `tenants.webhooks`, with full paths. They may be missing: then creations wait, and nothing else. */
+  readonly webhookFiles?: TlsFiles
   /** The contents of `tracing.headersFile`. */
   readonly tracingHeaders: Readonly<Record<string, string>>
   /** The entries of the file of the `static` identity provider. */
@@ -110,9 +110,7 @@ export async function loadSettings(
     : withoutLogin
   const redisLogin = await readRedisLogin(config, reader, problems)
   const vetted = await readVetted(config, reader, problems)
-  const { webhooks } = config.tenants
-  const webhookTls =
-    servesTenants(config) && webhooks ? await readTls('tenants.webhooks', webhooks, reader, problems) : undefined
+  const webhooks = servesTenants(config) ? await readWebhookFiles(config, reader) : undefined
   const kubeconfig = await reader.present('kubernetes.kubeconfig', config.kubernetes.kubeconfig)
   const tracingHeaders = await readTracingHeaders(config, reader, problems)
   const billing = await readBilling(config, env, {
@@ -132,10 +130,10 @@ export async function loadSettings(
     ...ofLabs,
     ...ofApi,
     ...{ gatewayKeys, gatewayLogin, redisLogin, vetted, billing },
-    ...(webhookTls && { webhookTls }),
+    ...(webhooks && { webhookFiles: webhooks.files }),
     tracingHeaders,
     namespace: config.kubernetes.namespace ?? (await podNamespace(podNamespaceFile)),
-    warnings: [...warnings, ...configWarnings(config), ...billingWarnings(config, env)],
+    warnings: [...warnings, ...configWarnings(config), ...billingWarnings(config, env), ...(webhooks?.warnings ?? [])],
   }
 }
 
@@ -366,6 +364,20 @@ async function readTls(
     if (!(error instanceof UnusableFile)) throw error
     problems.push(`${block}.${error.key}: ${error.message}`)
     return undefined
+  }
+}
+
+/** A pair that cannot be used is no reason to serve no tenants: revocations need no webhook. */
+async function readWebhookFiles({ tenants: { webhooks } }: Config, reader: FileReader) {
+  if (webhooks === undefined) return undefined
+  const files: TlsFiles = { certFile: reader.path(webhooks.certFile), keyFile: reader.path(webhooks.keyFile) }
+  try {
+    await readPair(files)
+    return { files, warnings: [] }
+  } catch (error) {
+    if (!(error instanceof UnusableFile)) throw error
+    const later = 'webhooks are served once it can be used'
+    return { files, warnings: [`tenants.webhooks.${error.key}: ${error.message}: ${later}`] }
   }
 }
 

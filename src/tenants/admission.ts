@@ -41,7 +41,9 @@ export function creationIn(review: unknown): { readonly uid: string; readonly cr
   const { groups } = asObject(userInfo)
   const username = asText(asObject(userInfo).username)
   if (username === '') throw new BadReview('request.userInfo.username is empty')
-  if (asText(asObject(asObject(object).metadata).name) === '') throw new BadReview('request.object has no name')
+  // One that is to be made has none yet when it is asked what is missing.
+  const { name, generateName } = asObject(asObject(object).metadata)
+  if (asText(name) + asText(generateName) === '') throw new BadReview('request.object has no name')
   return {
     uid,
     creation: { username, groups: Array.isArray(groups) ? groups.map(asText) : [], object: asObject(object) },

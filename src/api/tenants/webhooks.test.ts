@@ -17,7 +17,8 @@ function site(mayOverride: () => Promise<boolean> = async () => false) {
   const app = createWebhooks({ settings: settingsOf(), mayOverride: ask, onAnswer })
   const post = async (path: string, body: unknown) => {
     const text = typeof body === 'string' ? body : JSON.stringify(body)
-    const response = await app.request(`/webhooks/lnamespace/${path}`, { method: 'POST', body: text })
+    const headers = { 'content-length': `${Buffer.byteLength(text)}` }
+    const response = await app.request(`/webhooks/lnamespace/${path}`, { method: 'POST', headers, body: text })
     const isJson = response.headers.get('content-type')?.startsWith('application/json')
     return { status: response.status, body: (isJson ? await response.json() : await response.text()) as never }
   }
@@ -82,11 +83,32 @@ describe('createWebhooks', () => {
     },
   )
 
+  test('reads no more at once than it has room for, and all again when bodies are through', async () => {
+    const { app, post } = site()
+    const body = () => new ReadableStream({ pull: () => new Promise(() => {}) })
+    const headers = { 'content-length': `${3 * 1024 * 1024}` }
+    const hang = () =>
+      app.request('/webhooks/lnamespace/mutate', { method: 'POST', headers, body: body(), duplex: 'half' } as never)
+    const hanging = Array.from({ length: 16 }, hang)
+    expect((await post('mutate', creation('eve', mine))).status).toBe(503)
+    expect(hanging).toHaveLength(16)
+    const small = site()
+    const slow = { method: 'POST', headers: { 'content-length': '100' }, body: body(), duplex: 'half' } as never
+    for (let i = 0; i < 1_000; i++)
+      void small.app.request('/webhooks/lnamespace/mutate', slow && { ...(slow as object), body: body() })
+    expect((await small.post('mutate', creation('eve', mine))).status).toBe(200)
+  })
+
   test('has bounds, and no other route', async () => {
     const { app, post } = site()
     expect((await post('mutate', 'x'.repeat(3 * 1024 * 1024 + 1))).status).toBe(413)
+    const endless = { method: 'POST', headers: { 'transfer-encoding': 'chunked' }, body: '{}' }
+    expect((await app.request('/webhooks/lnamespace/mutate', endless)).status).toBe(411)
+    const both = { ...endless, headers: { ...endless.headers, 'content-length': '2' } }
+    expect((await app.request('/webhooks/lnamespace/mutate', both)).status).toBe(411)
     expect((await post('other', {})).status).toBe(404)
-    expect((await app.request('/webhooks/lnamespace/mutate')).status).toBe(404)
+    const plain = { headers: { 'content-length': '0' } }
+    expect((await app.request('/webhooks/lnamespace/mutate', plain)).status).toBe(404)
     expect((await app.request('/metrics')).status).toBe(404)
   })
 })

@@ -1,6 +1,5 @@
 /** The webhooks of LNamespaces, which the API server asks. Nothing else is served on their port. */
 import { Hono } from 'hono'
-import { bodyLimit } from 'hono/body-limit'
 import { BadReview, type Creation, creationIn, type JsonPatch, patchesFor, refusalOf } from '../../tenants/admission.ts'
 import { billingGroups } from '../../tenants/settings.ts'
 import type { TenantSettings } from '../../tenants/spec.ts'
@@ -20,7 +19,7 @@ export interface WebhooksParts {
 
 /** An object of etcd has 1.5 MiB at most. */
 const maxBytes = 3 * 1024 * 1024
-/** Of all at once. */
+/** Of all at once, by what they declare: a body that never comes takes as little as it says. */
 const maxBytesInFlight = 16 * maxBytes
 
 interface Answer {
@@ -34,10 +33,21 @@ type Judge = (creation: Creation, userInfo: unknown) => Promise<Answer>
 export function createWebhooks({ settings, mayOverride, onAnswer }: WebhooksParts): Hono {
   const inFlight = new TotalLimit(maxBytesInFlight, 'reviews')
   const app = new Hono()
-  app.use(bodyLimit({ maxSize: maxBytes, onError: c => c.text('the review is too large', 413) }))
+  // Before anything is read. An API server says how long a review is.
+  app.use('/webhooks/*', async (c, next) => {
+    const length = Number(c.req.header('content-length') ?? Number.NaN)
+    if (!Number.isSafeInteger(length) || c.req.header('transfer-encoding') !== undefined)
+      return c.text('a Content-Length is needed', 411)
+    if (length > maxBytes) return c.text('the review is too large', 413)
+    const leave = inFlight.enter(length)
+    try {
+      return await next()
+    } finally {
+      leave()
+    }
+  })
   const serve = (webhook: 'mutate' | 'validate', judge: Judge) =>
     app.post(`/webhooks/lnamespace/${webhook}`, async c => {
-      const leave = inFlight.enter(maxBytes)
       try {
         const review: unknown = await c.req.json().catch(() => undefined)
         const { uid, creation } = creationIn(review)
@@ -48,8 +58,6 @@ export function createWebhooks({ settings, mayOverride, onAnswer }: WebhooksPart
         if (!(error instanceof BadReview)) throw error
         onAnswer(webhook, 'malformed')
         return c.text(error.message, 400)
-      } finally {
-        leave()
       }
     })
   serve('mutate', async creation => ({ allowed: true, patches: patchesFor(creation, billingGroups(settings.tenants)) }))

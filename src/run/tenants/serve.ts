@@ -3,11 +3,10 @@ import type { Settings } from '../../settings/load.ts'
 import { readinessOfDeclared } from '../declared.ts'
 import { untilAnswered, untilInForce } from '../in-force.ts'
 import { live, uptimeMs } from '../life.ts'
-import { startParts } from '../part.ts'
+import { type Part, startParts } from '../part.ts'
 import { kubernetesName } from '../readiness.ts'
 import { makeTenantReplica, type TenantReplica } from './replica.ts'
 import type { Rest } from './rest.ts'
-import type { Webhooks } from './webhooks.ts'
 
 /** Serves until SIGTERM or SIGINT, then ends its turns and the process: another replica does the rest of an unfinished one. */
 export async function serveTenants(settings: Settings): Promise<void> {
@@ -42,24 +41,24 @@ async function restOf(replica: TenantReplica, waiting: ReadonlySet<string>): Pro
 }
 
 /** The webhooks, if the configuration wants them: nothing of them is loaded else. */
-async function webhooksOf({ basics, kube, world }: TenantReplica): Promise<Webhooks | undefined> {
+async function webhooksOf({ basics, kube, world }: TenantReplica): Promise<Part | undefined> {
   const { webhooks } = basics.config.tenants
-  const { webhookTls: tls } = basics.settings
-  if (webhooks === undefined || tls === undefined) return undefined
+  const { webhookFiles: files } = basics.settings
+  if (webhooks === undefined || files === undefined) return undefined
   const { joinWebhooks } = await import('./webhooks.ts')
-  return joinWebhooks(basics, kube, world.settings, { port: webhooks.port, tls })
+  return joinWebhooks(basics, kube, world.settings, { port: webhooks.port, files })
 }
 
 async function start(
   replica: TenantReplica,
-  { rest, webhooks }: { readonly rest: Rest | undefined; readonly webhooks: Webhooks | undefined },
+  { rest, webhooks }: { readonly rest: Rest | undefined; readonly webhooks: Part | undefined },
   waiting: Set<string>,
   signal: AbortSignal,
 ): Promise<void> {
   const { basics, watches, policies, stages } = replica
   startParts(stages, 'first')
   // They need no watch: a creation is judged by the configuration.
-  await webhooks?.listen()
+  webhooks?.start?.()
   await watches.group.whenReady(signal)
   waiting.delete(kubernetesName)
   rest?.part.start?.()

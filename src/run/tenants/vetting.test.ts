@@ -61,6 +61,18 @@ test('Vetting only warns when it is not to freeze, and once for the same', async
   expect(log.messages).toEqual([differs])
 })
 
+test('Vetting counts what is gone, and does not freeze for it', async () => {
+  rights = [rule]
+  const vetted = await readState(kube)
+  const clock = new ManualClock()
+  const options = { vettedFor: async () => vetted, freezes: true, clock, log: keepingLog(), onChange: () => {} }
+  rights = []
+  vetting = new Vetting({ kube, ...options, intervalMs: 1_000 })
+  vetting.start()
+  while (vetting.differences === undefined) await new Promise(resolve => setImmediate(resolve))
+  expect([vetting.differences, vetting.frozen]).toEqual([1, false])
+})
+
 test('Vetting freezes when the version was never vetted', async () => {
   await started(true, false)
   expect([vetting.differences, vetting.frozen]).toEqual([1, true])

@@ -88,9 +88,12 @@ export class Vetting {
     return this.#differences?.length
   }
 
-  /** Whether nothing may be granted. Not before the first comparison: the last replica knew. */
+  /**
+   * Whether nothing may be granted: for what is there and was not vetted, and not for what is gone. Not before the first
+   * comparison: the last replica knew.
+   */
   get frozen(): boolean {
-    return this.#options.freezes && (this.#differences?.length ?? 0) > 0
+    return this.#options.freezes && (this.#differences?.some(({ found }) => found !== undefined) ?? false)
   }
 
   async #round(): Promise<Rest> {

@@ -1,14 +1,16 @@
 /** Joins the webhooks of LNamespaces: a port of their own, with a certificate of its own. Loaded only if they are wanted. */
 import { TotalLimit } from '../../api/bounds/held.ts'
-import { type BoundServer, boundServer } from '../../api/connections/http-server.ts'
+import { boundServer } from '../../api/connections/http-server.ts'
 import { createWebhooks } from '../../api/tenants/webhooks.ts'
 import { asObject } from '../../base/json.ts'
+import { Loop } from '../../base/loop.ts'
 import type { KubeClient } from '../../kube/client.ts'
-import type { ApiTls } from '../../settings/load.ts'
+import { Rarely } from '../../telemetry/rarely.ts'
 import { createWebhookMetrics } from '../../telemetry/webhook-metrics.ts'
 import type { TenantSettings } from '../../tenants/spec.ts'
 import { tenantGroup } from '../../tenants/words.ts'
 import { Certificates } from '../../tls/certificates.ts'
+import { readPair, type TlsFiles } from '../../tls/files.ts'
 import type { Basics } from '../basics.ts'
 import type { Part } from '../part.ts'
 
@@ -17,19 +19,21 @@ const mostQuestions = 4
 /** Less than `timeoutSeconds` of the component's webhooks, so that the answer has words. */
 const askMs = 4_000
 const graceMs = 5_000
+/** Between looks for a certificate, or for the port. */
+const againMs = 5_000
+/** There is nothing more to do once it is open. */
+const restMs = 86_400_000
 
-export interface Webhooks extends Part {
-  /** Rejects when the port is not available. */
-  listen(): Promise<void>
-}
+/** Of a server that strangers can reach, and on which only API servers have business. */
+const bounds = { maxConnections: 512, requestTimeoutSeconds: 5, headersTimeoutSeconds: 5, keepAliveTimeoutSeconds: 90 }
 
+/** Waits until the certificate can be used, and serves until it is closed. */
 export function joinWebhooks(
   { config, clock, log, metrics }: Basics,
   kube: Pick<KubeClient, 'request'>,
   settings: TenantSettings,
-  { port, tls }: { readonly port: number; readonly tls: ApiTls },
-): Webhooks {
-  const certificates = new Certificates({ ...tls, clock, log })
+  { port, files }: { readonly port: number; readonly files: TlsFiles },
+): Part {
   const { answers } = createWebhookMetrics(metrics.registry)
   const questions = new TotalLimit(mostQuestions, 'questions')
   const app = createWebhooks({
@@ -40,18 +44,37 @@ export function joinWebhooks(
     },
     onAnswer: (webhook, result) => answers.inc({ webhook, result }),
   })
-  const server: BoundServer = boundServer(config.api.limits, clock, (request: Request) => app.fetch(request), {
-    certificates,
-    requireClientCertificate: false,
+  const limits = { ...config.api.limits, ...bounds }
+  const unserved = new Rarely({ clock, log, trouble: 'webhooks are not served', over: 'webhooks are served' })
+  const open = async () => {
+    const first = await readPair(files)
+    const certificates = new Certificates({ files, first, clock, log })
+    const tls = { certificates, requireClientCertificate: false }
+    const server = boundServer(limits, clock, (request: Request) => app.fetch(request), tls)
+    const served = await server.listen(config.api.host, port)
+    certificates.start()
+    unserved.worked()
+    log.info({ port: served }, 'webhooks are served')
+    return { server, certificates }
+  }
+  let opened: Awaited<ReturnType<typeof open>> | undefined
+  const loop = new Loop({
+    clock,
+    round: async () => {
+      opened ??= await open()
+      return { ms: restMs }
+    },
+    failed: error => {
+      unserved.failed((error as Error).message)
+      return { ms: againMs }
+    },
   })
   return {
-    listen: async () => {
-      certificates.start()
-      log.info({ port: await server.listen(config.api.host, port) }, 'webhooks are served')
-    },
+    start: () => loop.start(),
     close: async () => {
-      await server.close(graceMs)
-      await certificates.close()
+      await loop.stop()
+      await opened?.server.close(graceMs)
+      await opened?.certificates.close()
     },
   }
 }

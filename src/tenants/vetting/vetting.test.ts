@@ -146,6 +146,17 @@ describe('neverAllowed', () => {
     }
   })
 
+  test.each([
+    [{ verbs: ['create'] }, 'create'],
+    [{ resources: ['serviceaccounts/token'], verbs: ['create'] }, 'create'],
+    [{ resources: ['users'], verbs: ['impersonate'] }, 'impersonate'],
+    [{ resources: ['secrets'], verbs: ['get', 'list'] }, 'get list'],
+  ])('finds %j in the role of everybody alone', (more, verbs) => {
+    const of = (name: string) => neverAllowed(state(clusterRole(name, [rule(more)])))
+    expect(of('admin')).toEqual([])
+    expect(of('skylab:authenticated')).toEqual([expect.objectContaining({ found: verbs })])
+  })
+
   test.each(['1.35', '1.36'])('finds nothing in what is shipped as vetted for %s', async version => {
     const shipped = await vettedFor([])(version)
     expect(Object.keys(shipped!.resources).length).toBeGreaterThan(100)

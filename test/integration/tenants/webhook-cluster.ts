@@ -116,7 +116,6 @@ export class WebhookCluster extends TenantsAdmin {
       ({ kind }) => !kind.startsWith('MutatingAdmissionPolicy'),
     )
     await cluster.apply([...objects, ...read('rbac')].map(object => JSON.stringify(object)).join('\n---\n'))
-    const ca = this.renew('first')
     const webhooks = { port: this.#port, certFile: this.#file('crt'), keyFile: this.#file('key') }
     this.#deployment = await TenantsDeployment.start(
       { stateDir: run.stateDir, cluster },
@@ -125,7 +124,8 @@ export class WebhookCluster extends TenantsAdmin {
         tenants: { labelPrefixes: [...siteTenants.labelPrefixes], webhooks },
       },
     )
-    await this.ask(this.url, ca)
+    // It is ready without a certificate, and serves the webhooks once there is one.
+    await this.ask(this.url, this.renew('first'))
   }
 }
 

@@ -18,6 +18,11 @@ const argo = 'system:serviceaccount:argo:argo'
 
 export const golden: readonly GoldenRow[] = [
   {
+    ...{ title: 'a name that is to be made', by: 'eve' },
+    object: { ...bare(''), metadata: { generateName: 'new-' } as never },
+    patches: [annotations, requester('eve'), add('/spec', {}), sudoer],
+  },
+  {
     ...{ title: 'a name alone', by: 'eve', object: bare('new') },
     patches: [annotations, requester('eve'), add('/spec', {}), sudoer],
   },
