@@ -106,7 +106,13 @@ export const controlsOfGateway: readonly Control[] = [
   {
     // Redis has the ids of logins and sessions, written otherwise.
     name: 'gateway-plain-ids',
-    attacks: [{ name: 'gateway G10 ', expected: /a word of Redis opens an app/ }],
+    attacks: [
+      { name: 'gateway G10 a copy of Redis opens', expected: /a word of Redis opens an app/ },
+      {
+        name: 'gateway G10 a copy of Redis leads',
+        expected: /a word of Redis, as the cookie of an app, leads to the app/,
+      },
+    ],
     edits: [
       {
         file: 'src/store/apps/ids.ts',
@@ -118,7 +124,7 @@ export const controlsOfGateway: readonly Control[] = [
   {
     // Refresh tokens are in Redis as they are.
     name: 'gateway-no-seal',
-    attacks: [{ name: 'gateway G10 ', expected: /RefreshToken \d+ is in Redis/ }],
+    attacks: [{ name: 'gateway G10 a copy of Redis opens', expected: /RefreshToken \d+ is in Redis/ }],
     edits: [
       {
         file: 'src/gateway/login/keeper.ts',

@@ -108,5 +108,5 @@ async function present(trial: Trial, { site }: OidcSite, app: RawApp): Promise<v
 }
 
 /** Thirty-two bytes in the form of the ids that cookies have. */
-const asId = (word: string): readonly string[] =>
+export const asId = (word: string): readonly string[] =>
   /^[0-9a-f]{64}$/.test(word) ? [Buffer.from(word, 'hex').toString('base64url')] : []
