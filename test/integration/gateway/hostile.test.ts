@@ -100,6 +100,8 @@ test('a hostile app takes no cookie of the platform, plants none at its neighbou
   await context.clearCookies({ name: '__Host-Http-skylab-login' })
   await page.evaluate(`document.cookie = '__Host-Http-skylab-login=scripted; Secure; Path=/'`)
   await page.evaluate(`document.cookie = '__Host-other=scripted; Secure; Path=/'`)
+  // The browser sets cookies after the script has gone on, and reads them after all that it was to set.
+  expect(await page.evaluate('document.cookie')).toContain('__Host-other')
   const scripted = (await context.cookies(origin)).map(({ name }) => name)
   expect(scripted).toContain('__Host-other')
   expect(scripted).not.toContain('__Host-Http-skylab-login')

@@ -101,7 +101,8 @@ describe('a hostile app at a host of its own', () => {
       `for (let i = 0; i < 6; i++) document.cookie = 'b' + i + '=' + 'x'.repeat(3000) + '; Path=/console/enter; Secure'`,
     ],
   ])('reads no code out of a window or a history, where the way ends by %s', async (_, prepare) => {
-    await siblings.run(prepare || '1')
+    // To read cookies waits until all are set.
+    await siblings.run(`${prepare}; document.cookie`)
     const way = `${origin}/console/enter/evil?nonce=${'a'.repeat(64)}`
     let popup: Page | undefined
     const sent = await siblings.sentTo(siblingHost('evil'), async () => {
