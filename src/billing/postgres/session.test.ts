@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type OwnPostgres, ownPostgres } from '../../../test/kit/billing/postgres.ts'
+import { type OwnPostgres, ownPostgres, startLimitMs } from '../../../test/kit/billing/postgres.ts'
 import { TestAuthority } from '../../../test/kit/tls/authority.ts'
 import { type PostgresPlace, Session } from './session.ts'
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
     other = new TestAuthority(join(folder, 'tls'), 'other')
     return authority.issue('server', { alternatives: ['DNS:localhost'] })
   })
-})
+}, startLimitMs)
 const servers: Server[] = []
 afterAll(async () => {
   for (const server of servers) server.close()

@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { bill, end } from '../../../test/kit/billing/bills.ts'
 import { describeTable } from '../../../test/kit/billing/contract.ts'
-import { billTable, type OwnPostgres, ownPostgres } from '../../../test/kit/billing/postgres.ts'
+import { billTable, type OwnPostgres, ownPostgres, startLimitMs } from '../../../test/kit/billing/postgres.ts'
 import type { PostgresPlace } from './session.ts'
 import { PostgresTable } from './table.ts'
 
 let own: OwnPostgres
 beforeAll(async () => {
   own = await ownPostgres()
-})
+}, startLimitMs)
 const opened: PostgresTable[] = []
 afterEach(async () => {
   for (const table of opened.splice(0)) await table.rest()

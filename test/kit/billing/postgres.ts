@@ -18,6 +18,9 @@ export interface OwnPostgres {
   stop(): Promise<void>
 }
 
+/** Of a hook that starts one: a second, but for a machine that has other things to do. */
+export const startLimitMs = 60_000
+
 /** In a folder of its own, for unit tests. */
 export async function ownPostgres(tls?: (folder: string) => PostgresOptions['tls']): Promise<OwnPostgres> {
   const folder = mkdtempSync(join(tmpdir(), 'skylab-postgres-'))
