@@ -8,16 +8,21 @@ import type { Told } from '../tenants/billing.ts'
 
 export class Ledger {
   readonly #clock: Pick<Clock, 'monotonicMs'>
-  readonly #told = new Map<string, Told>()
+  readonly #told = new Map<string, { readonly name: string; readonly told: Told }>()
   #validUntilMs = Number.NEGATIVE_INFINITY
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {
     this.#clock = clock
   }
 
-  /** The lease was seen to be ours at a time, and is for so long at least. */
-  holdsUntil(ms: number): void {
+  /**
+   * The lease was seen to be ours at a time, and is for so long at least.
+   * @returns names of LNamespaces that may have asked in vain since it was last known
+   */
+  holdsUntil(ms: number): readonly string[] {
+    const hasLapsed = this.#clock.monotonicMs() >= this.#validUntilMs
     this.#validUntilMs = ms
+    return hasLapsed ? [...this.#told.values()].map(({ name }) => name) : []
   }
 
   /** Another replica sends. */
@@ -27,25 +32,26 @@ export class Ledger {
   }
 
   told(uid: string): Told | undefined {
-    return this.#clock.monotonicMs() < this.#validUntilMs ? this.#told.get(uid) : undefined
+    return this.#clock.monotonicMs() < this.#validUntilMs ? this.#told.get(uid)?.told : undefined
   }
 
-  written({ uid, billing }: Pick<BillEntry, 'uid' | 'billing'>): boolean {
-    return this.#set(uid, { is: 'written', text: billingText(billing) })
+  /** @returns whether that is new */
+  written({ uid, name, billing }: Pick<BillEntry, 'uid' | 'name' | 'billing'>): boolean {
+    return this.#set(uid, name, { is: 'written', text: billingText(billing) })
   }
 
-  not(uid: string, reason: string, message: string): boolean {
-    return this.#set(uid, { is: 'not', reason, message })
+  /** @returns whether that is new */
+  not({ uid, name }: Pick<BillEntry, 'uid' | 'name'>, reason: string, message: string): boolean {
+    return this.#set(uid, name, { is: 'not', reason, message })
   }
 
   drop(uid: string): void {
     this.#told.delete(uid)
   }
 
-  /** @returns whether that is new */
-  #set(uid: string, told: Told): boolean {
-    const before = this.#told.get(uid)
-    this.#told.set(uid, told)
+  #set(uid: string, name: string, told: Told): boolean {
+    const before = this.#told.get(uid)?.told
+    this.#told.set(uid, { name, told })
     return JSON.stringify(before) !== JSON.stringify(told)
   }
 }

@@ -179,6 +179,31 @@ test('bills wait while the database is away, which is told once with its reason,
   expect([scene.told, sender.ledger.told('u1')?.is]).toEqual([['blue', 'blue'], 'written'])
 })
 
+test('what is told lasts while the database is away for long, also of bills that come later', async () => {
+  const sender = scene.sender({ leaseTtlMs: 3_000 })
+  await scene.pass()
+  scene.trouble = away
+  await scene.outbox.put(scene.declare())
+  await scene.pass(20_000)
+  await scene.outbox.put(scene.declare({ uid: 'u2', name: 'green' }))
+  for (let i = 0; i < 100; i += 1) {
+    await scene.pass(100)
+    expect(sender.ledger.told('u1')).toMatchObject({ reason: 'Unreachable' })
+  }
+  expect(sender.ledger.told('u2')).toMatchObject({ reason: 'Unreachable' })
+})
+
+test('what was told while nobody could believe it is told again', async () => {
+  scene.sender()
+  await scene.outbox.put(scene.declare())
+  await scene.pass()
+  scene.told.splice(0)
+  // A statement takes longer than a lease is known to last.
+  scene.clock.advance(8_000)
+  await scene.pass()
+  expect(scene.told).toContain('blue')
+})
+
 test('a bill that is refused keeps no other from being sent, and is tried again after a minute', async () => {
   const sender = scene.sender()
   scene.refuses = 'blue'

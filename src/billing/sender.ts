@@ -43,6 +43,8 @@ export interface Depth {
 /** How often the outbox is read by the replica that sends, and the lease is tried by others. */
 const lookMs = 500
 const idleMs = 2_000
+/** The same while the database is away. It must be a part of what a lease is known to last. */
+const troubleMs = 1_000
 const jitter = 0.1
 const backoff = { baseMs: 500, capMs: 5_000 }
 /** The share of a lease in which nobody else can have it. */
@@ -62,6 +64,8 @@ export class Sender {
   readonly #refused = new Map<string, number>()
   #token: string | undefined
   #failures = 0
+  /** The last failure of the database, and until when it is not asked again. */
+  #trouble: { readonly error: TableTrouble; readonly untilMs: number } | undefined
   #depth: Depth | undefined
 
   constructor(options: SenderOptions) {
@@ -131,12 +135,13 @@ export class Sender {
     if (this.#token !== token) this.#comparing.soon()
     this.#token = token
     this.#depth = taken
-    this.ledger.holdsUntil(askedMs + leaseTtlMs * heldShare)
+    for (const name of this.ledger.holdsUntil(askedMs + leaseTtlMs * heldShare)) this.#options.onTold(name)
     return { ...(await this.#work(token, taken)), keep: true }
   }
 
   /** Nothing of it ends the lease but a silent Redis: another replica has the same database. */
   async #work(token: string, taken: TakenBills): Promise<DutyRest> {
+    if (this.#tellTrouble(taken)) return { ms: troubleMs }
     try {
       const { lease } = this.#options
       const isClosing = await this.#comparing.close(this.#duty.signal)
@@ -145,15 +150,29 @@ export class Sender {
       if (compared) this.#noteCompared(compared)
       this.#sqlTrouble.worked()
       this.#failures = 0
+      this.#trouble = undefined
       return { ms: isMore || isClosing || compared ? 0 : lookMs }
     } catch (error) {
       if (!(error instanceof TableTrouble)) throw error
       this.#failures += 1
       this.#options.onFailed(error.reason)
       this.#sqlTrouble.failed(`${error.message} (${error.detail})`, {}, error.reason)
-      for (const { bill } of taken.bills) this.#not(bill, error.reason, error.message)
-      return { ms: backoffMs(this.#failures, backoff) }
+      const waitMs = backoffMs(this.#failures, backoff)
+      this.#trouble = { error, untilMs: this.#options.clock.monotonicMs() + waitMs }
+      this.#tellTrouble(taken)
+      return { ms: Math.min(waitMs, troubleMs) }
     }
+  }
+
+  /**
+   * While the database is not asked again yet: tells it of all bills, so that lease and conditions stay current.
+   * @returns whether that is so
+   */
+  #tellTrouble({ bills }: TakenBills): boolean {
+    const { error, untilMs = 0 } = this.#trouble ?? {}
+    if (!error || this.#options.clock.monotonicMs() >= untilMs) return false
+    for (const { bill } of bills) this.#not(bill, error.reason, error.message)
+    return true
   }
 
   /** @returns whether more may wait */
@@ -201,7 +220,7 @@ export class Sender {
   }
 
   #not(bill: Bill, reason: string, message: string): void {
-    if (!isEnd(bill) && this.ledger.not(bill.uid, reason, message)) this.#options.onTold(bill.name)
+    if (!isEnd(bill) && this.ledger.not(bill, reason, message)) this.#options.onTold(bill.name)
   }
 
   #noteCompared({ right, differences, ends }: Compared): void {
@@ -214,6 +233,7 @@ export class Sender {
   #forget(): void {
     this.#token = undefined
     this.#depth = undefined
+    this.#trouble = undefined
     this.#comparing.forget()
     this.#refused.clear()
     this.ledger.forget()
