@@ -3,9 +3,10 @@ import { systemClock } from '../../../../src/base/clock.ts'
 import { tenantGroup } from '../../../../src/tenants/words.ts'
 import type { TenantFleet } from '../../tenants/tenant-fleet.ts'
 import type { Faults } from '../late-stories.ts'
+import { isWhole } from '../points.ts'
 
-/** How long a right may outlive its wish. */
-export const revokedLimitMs = 1_000
+/** How long a right may outlive its wish. In small size another attack runs beside, on as few processors. */
+export const revokedLimitMs = isWhole ? 1_000 : 2_000
 
 /** A right, who has it by an LNamespace, and the question of it. */
 interface Right {
