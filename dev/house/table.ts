@@ -79,6 +79,8 @@ export const table: Readonly<Record<string, readonly string[]>> = {
     'src/store',
     'src/apps',
   ],
+  // The rules of containers on machines of a cloud, without I/O.
+  'src/dispatch': ['src/base', 'src/config'],
   // The HTTP API, and the processes.
   'src/api': [
     ...['src/base', 'src/config', 'src/telemetry', 'src/tls', 'src/http', 'src/identity', 'src/labs', 'src/form'],
