@@ -3,6 +3,7 @@ import type { Progress } from '../dev/process/progress.ts'
 import { appsBench } from './apps/apps.ts'
 import { churnBench } from './churn/churn.ts'
 import { cullerBench } from './culler/culler.ts'
+import { dispatchBench } from './dispatch/dispatch.ts'
 import { flameBench } from './flame/flame.ts'
 import { gatewayBench } from './gateway/gateway.ts'
 import { heirsBench } from './heirs/heirs.ts'
@@ -38,6 +39,7 @@ export const benches = {
   'tenants-authorization': tenantsAuthorizationBench,
   notebooks: notebooksBench,
   apps: appsBench,
+  'dispatch-pass': dispatchBench,
   flame: flameBench,
 } satisfies Readonly<Record<string, Bench>>
 
