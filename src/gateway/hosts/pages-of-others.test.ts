@@ -13,6 +13,11 @@ describe('isOfOtherPage', () => {
   it.each<[string, string, Record<string, string>]>([
     ['a program', 'POST', {}],
     ['a form of the app', 'POST', { origin: site.origin, ...fetched('same-origin', 'navigate', 'document') }],
+    [
+      'a form of an app without referrers',
+      'POST',
+      { origin: 'null', ...fetched('same-origin', 'navigate', 'document') },
+    ],
     ['a script of the app', 'GET', fetched('same-origin', 'cors', 'empty')],
     ['a frame of the app in itself', 'GET', fetched('same-origin', 'navigate', 'iframe')],
     ['an address that somebody types', 'GET', fetched('none', 'navigate', 'document')],
@@ -27,6 +32,17 @@ describe('isOfOtherPage', () => {
     ['a form of a sibling', 'POST', { origin: sibling, ...fetched('same-site', 'navigate', 'document') }],
     ['a form of a sibling without an Origin', 'POST', fetched('same-site', 'navigate', 'document')],
     ['a form of nobody', 'POST', { origin: 'null', ...fetched('cross-site', 'navigate', 'document') }],
+    ['a form of nobody in an old browser', 'POST', { origin: 'null' }],
+    [
+      'a form of a sibling without referrers',
+      'POST',
+      { origin: 'null', ...fetched('same-site', 'navigate', 'document') },
+    ],
+    [
+      'a form of a sibling, said to be of the app',
+      'POST',
+      { origin: sibling, ...fetched('same-origin', 'cors', 'empty') },
+    ],
     ['a form of the platform', 'POST', { origin: 'https://platform.example.org' }],
     ['a script of a sibling', 'GET', { origin: sibling, ...fetched('same-site', 'cors', 'empty') }],
     ['an image of a sibling', 'GET', fetched('same-site', 'no-cors', 'image')],

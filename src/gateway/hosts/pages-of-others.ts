@@ -14,7 +14,9 @@ type Head = Pick<IncomingMessage, 'method' | 'headers'>
 export function isOfOtherPage(head: Head, { origin: own }: Site): boolean {
   if (isTopLevel(head) === true) return false
   const { origin, 'sec-fetch-site': from } = head.headers
-  if (origin !== undefined && origin !== own) return true
+  // Of its own page too, where that tells no referrer. A browser says so beside it, also of what a sandbox or a redirect hides.
+  const isUntold = origin === 'null' && from === 'same-origin'
+  if (origin !== undefined && origin !== own && !isUntold) return true
   return from !== undefined && from !== 'same-origin' && from !== 'none'
 }
 
