@@ -26,6 +26,11 @@ it('enteredBy reads what setAppCookie wrote', () => {
   expect(enteredBy(['Cookie', `a=b; ${appCookie}=${sessionId}.${loginHash}`])).toEqual({ sessionId, loginHash })
 })
 
+it('enteredBy takes no name with a blank that browsers keep for ours', () => {
+  const own = `${appCookie}=${sessionId}.${loginHash}`
+  expect(enteredBy(['Cookie', `\xa0${appCookie}=${sessionId}.${hash}; ${own}`])).toEqual({ sessionId, loginHash })
+})
+
 it.each(['', sessionId, `${sessionId}.`, `.${loginHash}`, `${sessionId}.${loginHash}x`, `${sessionId}x.${loginHash}`])(
   'enteredBy reads nothing of %j',
   value => {

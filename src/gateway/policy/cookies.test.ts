@@ -23,6 +23,11 @@ describe('cookiesOf', () => {
     })
   })
 
+  it('takes no name with a blank that browsers keep for ours', () => {
+    const planted = [...'\xa0\x0b\x0c'].map(blank => `${blank}${loginCookie}=${id('p')}`)
+    expect(cookiesOf(['Cookie', [...planted, `\t ${loginCookie} =\t${id('l')} `].join(';')]).login).toEqual([id('l')])
+  })
+
   it('tries four of 200 session cookies, the first', () => {
     const ids = Array.from({ length: 200 }, (_, i) => id('s').slice(3) + String(i).padStart(3, '0'))
     const header = [...ids.map(each => `${sessionCookie}=${each}`), `${loginCookie}=${id('l')}`].join('; ')

@@ -94,8 +94,19 @@ function pathUnder(prefix: string, path: string, rewrite: boolean): string {
 /** A pair without `=` is a name without a value. */
 function nameAndValue(pair: string): [name: string, value: string] {
   const at = pair.indexOf('=')
-  return at < 0 ? [pair.trim(), ''] : [pair.slice(0, at).trim(), pair.slice(at + 1).trim()]
+  return at < 0 ? [stripped(pair), ''] : [stripped(pair.slice(0, at)), stripped(pair.slice(at + 1))]
 }
+
+/** Without what browsers strip. `trim` takes more, such as U+00A0, with which a script may set a name that it may not set without. */
+function stripped(text: string): string {
+  let from = 0
+  let to = text.length
+  while (from < to && isBlank(text.charCodeAt(from))) from += 1
+  while (to > from && isBlank(text.charCodeAt(to - 1))) to -= 1
+  return text.slice(from, to)
+}
+
+const isBlank = (code: number) => code === 0x20 || code === 0x09
 
 /** A cookie of the whole site. */
 export const setCookie = (name: string, value: string, maxAgeSeconds: number): string =>
