@@ -18,11 +18,11 @@ import type { Hosts } from '../policy/hosts.ts'
 import { forbiddenPage, notFoundPage } from '../policy/pages.ts'
 import { type AppTarget, checkNext, loginPath, nextIn, nextTo, oneOf } from '../policy/target.ts'
 import type { Tell } from '../server/login-pages.ts'
-import { notServed, Refused, refusedBy } from '../server/refused.ts'
+import { notServed, type Reason, Refused } from '../server/refused.ts'
 import { type Answer, plain, redirect, type Visit } from '../server/visit.ts'
 import type { WayIn } from '../server/way-in.ts'
 import { clearNonceCookie, enteredBy, nonceOf, setAppCookie, setNonceCookies } from './cookies.ts'
-import { type FailedEntry, failedEntryPage } from './pages.ts'
+import { type FailedEntry, failedBy, failedEntryPage, leftBy, leftTo, mayHaveCode, statusOf } from './pages.ts'
 import { isOfOtherPage, isTopLevel } from './pages-of-others.ts'
 
 export interface EnteringParts {
@@ -105,26 +105,31 @@ export class Entering implements WayIn {
   }
 
   async arrive(visit: Visit, appId: string, query: string, tell: Tell): Promise<Answer> {
-    try {
-      return unseenBy(await this.#arrive(visit, appId, query, tell))
-    } catch (error) {
-      const refused = refusedBy(error)
-      throw refused ? new Refused(refused.reason, unseenBy(refused.answer)) : error
-    }
+    const is = leftBy(query)
+    if (!is) return unseenBy(await this.#arrive(visit, appId, query, tell))
+    return unseenBy(failedEntryPage(is, `${appPrefix(appId)}/`))
+  }
+
+  leave({ incoming }: Visit, reason: Reason | undefined): Answer | undefined {
+    return mayHaveCode(incoming.url) ? redirect(leftTo(failedBy(reason)), unseen) : undefined
   }
 
   async #arrive(visit: Visit, appId: string, query: string, tell: Tell): Promise<Answer> {
     requireTopLevel(visit)
     const { afterMs, succeeded } = this.#parts.tries.begin(visit.from.address ?? '')
     if (afterMs > 0) throw tooFast(afterMs)
-    const terms = await this.#parts.codes.use(oneOf(query, 'code') ?? '', randomUUID())
+    const terms = await this.#parts.codes.use(oneOf(query, 'code') ?? '', randomUUID()).catch(error => {
+      // Nobody has learned whether it is one.
+      succeeded()
+      throw error
+    })
     const fault = terms ? await this.#faultOf(terms, visit, appId) : 'foreign'
-    if (!terms || fault) throw failed(fault ?? 'foreign', appId, tell)
+    if (!terms || fault) throw failed(fault ?? 'foreign', tell)
     succeeded()
     const { appUid, loginHash, user, nonceHash } = terms
     const { sessions, sessionMs } = this.#parts
     const sessionId = await sessions.create({ appId, appUid, loginHash, user, lifeMs: sessionMs })
-    if (sessionId === undefined) throw failed('ended', appId, tell)
+    if (sessionId === undefined) throw failed('ended', tell)
     const cookies = [setAppCookie({ sessionId, loginHash }), clearNonceCookie(nonceHash)]
     return redirect(nextIn(checkNext(oneOf(query, 'next')), appId), { 'Set-Cookie': cookies })
   }
@@ -164,10 +169,9 @@ function requireTopLevel({ incoming }: Visit): void {
   if (isTopLevel(incoming) === false) throw new Refused('origin', plain(403, 'only a tab of its own is led to an app'))
 }
 
-function failed(is: FailedEntry, appId: string, tell: Tell): Refused {
-  const page = failedEntryPage(is, `${appPrefix(appId)}/`)
-  tell.out(is, page.status)
-  return new Refused('entry', page)
+function failed(is: FailedEntry, tell: Tell): Refused {
+  tell.out(is, statusOf(is))
+  return new Refused('entry', redirect(leftTo(is), unseen))
 }
 
 const tooFast = (afterMs: number) =>

@@ -68,6 +68,36 @@ test.each([
   expect([wire.text.startsWith(`HTTP/1.1 ${status} `), served.length]).toEqual([true, 0])
 })
 
+const apart = { publicUrl: 'https://platform.example.org', appDomain: 'apps.example.net' }
+const sandbox = /^Content-Security-Policy: sandbox\r$/m
+
+test.each([
+  [
+    'headers that are too large',
+    `GET /console/enter?code=c HTTP/1.1\r\nHost: x\r\nCookie: ${'y'.repeat(20_000)}\r\n\r\n`,
+  ],
+  ['no HTTP', 'HELLO\r\n\r\n'],
+])('Door makes no document of a host of an app when it refuses %s', async (_, bytes) => {
+  for (const gateway of [apart, {}]) {
+    const { client } = await start({}, gateway)
+    const wire = await client()
+    wire.write(bytes)
+    await wire.over()
+    expect([sandbox.test(wire.text), wire.text.includes('Cross-Origin-Opener-Policy: same-origin')]).toEqual(
+      gateway === apart ? [true, true] : [false, false],
+    )
+    expect(wire.text).toMatch(/^Referrer-Policy: no-referrer\r$/m)
+  }
+})
+
+test('Door makes no document of a host of an app when there are too many connections', async () => {
+  const { client } = await start({}, { ...apart, limits: { connections: 1 } })
+  await client()
+  const second = await client()
+  await second.over()
+  expect(second.text).toMatch(sandbox)
+})
+
 test('Door answers 503 to a connection beyond the bound', async () => {
   const { client } = await start({}, { limits: { connections: 1 } })
   await client()

@@ -10,7 +10,7 @@ import { boundConnections, boundSecureConnections } from '../../http/connections
 import { listen } from '../../http/listen.ts'
 import type { Certificates } from '../../tls/certificates.ts'
 import { createTlsServer } from '../../tls/server.ts'
-import { hangUp, refusalOf, tooMany } from './refusals.ts'
+import { hangUp, type Refusal, refusalOf, tooMany } from './refusals.ts'
 
 /** What answers. Neither rejects. */
 export interface Doorman {
@@ -58,7 +58,7 @@ export class Door {
     server.on('upgrade', (incoming, socket, head) => this.#upgrade(incoming, socket as Socket, head))
     server.on('connect', (_, socket) => {
       if (this.#isOwed(socket)) socket.destroy()
-      else hangUp(socket, refusalOf('CONNECT'))
+      else this.#hangUp(socket, refusalOf('CONNECT'))
     })
     server.on('clientError', (error, socket) => this.#onClientError(error, socket))
   }
@@ -110,7 +110,7 @@ export class Door {
         )
       : { server: createServer(http), breakHandshakes: none }
     if (certificates) made.server.off('request', none)
-    const refuse = (socket: Socket) => hangUp(socket, tooMany)
+    const refuse = (socket: Socket) => this.#hangUp(socket, tooMany)
     if (certificates) boundSecureConnections(made.server, gateway.limits.connections, refuse)
     else boundConnections(made.server, gateway.limits.connections, refuse)
     return made
@@ -168,7 +168,11 @@ export class Door {
     // A request of it may be on its way to an app already, whose answer is not ours to give.
     const isOwed = this.#isOwed(socket)
     if (error.code === 'ECONNRESET' || !socket.writable || isOwed) socket.destroy()
-    else hangUp(socket, refusalOf(error.code))
+    else this.#hangUp(socket, refusalOf(error.code))
+  }
+
+  #hangUp(socket: Duplex, refusal: Refusal): void {
+    hangUp(socket, refusal, this.#options.gateway.appDomain !== undefined)
   }
 
   #isOwed(socket: Duplex): boolean {

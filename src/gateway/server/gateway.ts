@@ -18,10 +18,13 @@ import type { OwnPages } from './own-pages.ts'
 import { Refused, refusedBy } from './refused.ts'
 import { Report, type ReportParts } from './report.ts'
 import { Sources } from './sources.ts'
-import { plain, redirect, upgradeVisitOf, type Visit, visitOf } from './visit.ts'
+import { type Answer, plain, redirect, upgradeVisitOf, type Visit, visitOf } from './visit.ts'
+import type { WayIn } from './way-in.ts'
 
 export interface GatewayParts extends ReportParts {
   readonly hosts: Hosts
+  /** Where each app has a host of its own: the way there. */
+  readonly wayIn?: Pick<WayIn, 'leave'> | undefined
   readonly limits: HeadLimits
   readonly isTrusted: IsTrusted
   readonly pump: Pick<Pump, 'request' | 'upgrade'>
@@ -54,12 +57,20 @@ export class Gateway implements Doorman {
   #serve(visit: Visit, send: Send): void {
     const report = new Report(this.#parts, visit)
     const failed = (error: unknown) => {
-      const refused = refusedBy(error)
-      visit.answer(refused?.answer ?? plain(500, 'internal error'))
-      if (refused) report.refused(refused)
+      const refused = this.#left(visit, refusedBy(error))
+      visit.answer(refused.answer)
+      if (refused instanceof Refused) report.refused(refused)
       else report.failed(error)
     }
     void caught(() => this.#turn(visit, report, send), failed)
+  }
+
+  /** The answer to what failed. None makes a document of an address that has a code. */
+  #left(visit: Visit, refused: Refused | undefined): Refused | { readonly answer: Answer } {
+    // A redirect makes none.
+    const away = refused?.answer.status === 303 ? undefined : this.#parts.wayIn?.leave(visit, refused?.reason)
+    if (!away) return refused ?? { answer: plain(500, 'internal error') }
+    return refused ? new Refused(refused.reason, away) : { answer: away }
   }
 
   /** Everything is judged by the very head and target that go on. */

@@ -25,17 +25,26 @@ export const refusalOf = (code = ''): Refusal => byCode[code] ?? { status: 400, 
 /** How long a refused client may take to notice. */
 const lingerMs = 1000
 
-/** A page with more cookies than a head may have must not read the address out of its history: it may have a code. */
 const ofRefusals = { 'Content-Type': 'text/plain; charset=utf-8', 'Referrer-Policy': 'no-referrer' }
+/**
+ * A script can bring such an answer about, by more cookies than a head may have. Its address may have a code (`hosts/entering.ts`),
+ * and nobody has read the address. So the document is of no host: no page and no service worker learns of it.
+ */
+const ofNoHost = { 'Content-Security-Policy': 'sandbox', 'Cross-Origin-Opener-Policy': 'same-origin' }
 
-/** Answers on a bare connection, and closes it. */
-export function hangUp(socket: Duplex & { setTimeout?(ms: number, then: () => void): void }, refusal: Refusal): void {
+type Bare = Duplex & { setTimeout?(ms: number, then: () => void): void }
+
+/**
+ * Answers on a bare connection, and closes it.
+ * @param areSplit whether each app has a host of its own
+ */
+export function hangUp(socket: Bare, refusal: Refusal, areSplit: boolean): void {
   const { status, words, headers = {} } = refusal
   socket.on('error', () => socket.destroy())
   // Further input is discarded: closing a connection with unread bytes would lose the answer too.
   socket.resume()
   socket.setTimeout?.(lingerMs, () => socket.destroy())
-  socket.end(rawAnswer(status, { ...ofRefusals, ...headers }, `${words}\n`), 'latin1')
+  socket.end(rawAnswer(status, { ...ofRefusals, ...(areSplit && ofNoHost), ...headers }, `${words}\n`), 'latin1')
 }
 
 /** An answer as its bytes in latin1, after which the connection is closed. */

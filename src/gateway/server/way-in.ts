@@ -2,6 +2,7 @@
 import type { PresentedSession } from '../access/access.ts'
 import type { AppTarget } from '../policy/target.ts'
 import type { Tell } from './login-pages.ts'
+import type { Reason } from './refused.ts'
 import type { Answer, Visit } from './visit.ts'
 
 export interface WayIn {
@@ -21,6 +22,12 @@ export interface WayIn {
    * @throws {Refused} for everybody else, and when Redis does not answer
    */
   arrive(visit: Visit, appId: string, query: string, tell: Tell): Promise<Answer>
+  /**
+   * Instead of the answer to an arrival that is refused for this reason, or by a defect: an address without the code. Its page, too,
+   * may be refused.
+   * @returns undefined for all other requests
+   */
+  leave(visit: Visit, reason: Reason | undefined): Answer | undefined
   /** The page that starts an app. */
   startAt(id: string): string
 }

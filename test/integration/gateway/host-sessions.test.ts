@@ -29,9 +29,13 @@ describe('a code', () => {
   /** @returns the answer, which must let nobody in */
   async function refused(address: string, browser: SplitBrowser, status: number, gateway = 0): Promise<string> {
     const before = await sessions()
-    const answer = await browser.get(address, { gateway })
+    const away = await browser.get(address, { gateway })
+    expect([statusOf(away), ledTo(away)]).toEqual([303, expect.stringMatching(/^\/console\/enter\?ended=[a-z]+$/)])
+    expect(away).toMatch(/^referrer-policy: no-referrer\r$/im)
+    expect(away).toMatch(/^cross-origin-opener-policy: same-origin\r$/im)
+    const answer = await browser.get(new URL(ledTo(away)!, address).href, { gateway })
     expect(statusOf(answer)).toBe(status)
-    expect(answer).not.toMatch(/^set-cookie/im)
+    expect(away + answer).not.toMatch(/^set-cookie/im)
     expect(await sessions()).toBe(before)
     return answer
   }

@@ -93,14 +93,61 @@ describe('a hostile app at a host of its own', () => {
     await own.close()
   })
 
-  // A code that leads nowhere stays in the address of a page of its own host. So no opener may see that page, nor any history.
-  test.each<[string, string]>([
-    ['another nonce', ''],
+  // Whoever begins the way himself has a code that is still good, when the way of a visitor ends before the code is used.
+  test.each<[string, string, RegExp]>([
+    ['another nonce', '', /enter\?ended=foreign$/],
     [
       'more cookies than a head may have',
       `for (let i = 0; i < 6; i++) document.cookie = 'b' + i + '=' + 'x'.repeat(3000) + '; Path=/console/enter; Secure'`,
+      /enter\?code=/,
     ],
-  ])('reads no code out of a window or a history, where the way ends by %s', async (_, prepare) => {
+  ])('learns no code by its service worker, where the way ends by %s', async (_, prepare, end) => {
+    // To read cookies waits until all are set.
+    await siblings.run(`${prepare}; document.cookie`)
+    await siblings.run(
+      `navigator.serviceWorker.register('/console/apps/evil/worker.js', { scope: '/console/apps/evil/' })`,
+    )
+    await siblings.run(`(async () => {
+      const { active } = await navigator.serviceWorker.ready
+      const ask = () => new Promise(done => {
+        const { port1, port2 } = new MessageChannel()
+        port1.onmessage = event => done(event.data)
+        active.postMessage('', [port2])
+      })
+      window.listed = new Set()
+      window.asks = 0
+      window.look = async () => { (await ask()).forEach(url => listed.add(url)); asks += 1 }
+      const again = () => look().then(() => window.asking && setTimeout(again))
+      window.asking = true
+      await look()
+      again()
+    })()`)
+    const tab = await siblings.context.newPage()
+    await tab.goto(siblingUrl('evil', 'other'))
+    await tab.evaluate(`location.href = '${origin}/console/enter/evil?nonce=${'a'.repeat(64)}'; 1`)
+    await tab.waitForURL(end)
+    await tab.waitForLoadState()
+    await siblings.run('look()')
+    const listed = await siblings.run<string[]>('window.asking = false; [...listed]')
+    expect(listed).toContain(siblingUrl('evil', 'other'))
+    expect(listed.join()).not.toContain('code=')
+    await tab.close()
+    await siblings.context.clearCookies({ name: /^b\d+$/ })
+    await siblings.run(
+      'navigator.serviceWorker.getRegistrations().then(all => Promise.all(all.map(each => each.unregister())))',
+    )
+    await siblings.page.goto(siblingUrl('evil'))
+  })
+
+  // A code of a head that nobody can read stays in the address of its answer. So no opener may see that, nor any history.
+  test.each<[string, string, readonly string[]]>([
+    ['another nonce', '', ['code=', 'ended=foreign']],
+    [
+      'more cookies than a head may have',
+      `for (let i = 0; i < 6; i++) document.cookie = 'b' + i + '=' + 'x'.repeat(3000) + '; Path=/console/enter; Secure'`,
+      ['code='],
+    ],
+  ])('reads no code out of a window or a history, where the way ends by %s', async (_, prepare, ends) => {
     // To read cookies waits until all are set.
     await siblings.run(`${prepare}; document.cookie`)
     const way = `${origin}/console/enter/evil?nonce=${'a'.repeat(64)}`
@@ -109,10 +156,10 @@ describe('a hostile app at a host of its own', () => {
       const opened = siblings.context.waitForEvent('page')
       await siblings.run(`window.w = window.open('${way}'); 1`)
       popup = await opened
-      await popup.waitForURL(/code=/)
+      await popup.waitForURL(url => url.search.includes(ends.at(-1)!))
       await popup.waitForLoadState()
     })
-    expect(sent.map(({ target }) => target)).toEqual([expect.stringContaining('/console/enter?code=')])
+    expect(sent.map(({ target }) => target)).toEqual(ends.map(end => expect.stringContaining(`/console/enter?${end}`)))
     // To its opener the window is gone.
     await siblings.page.waitForFunction('w.closed')
     const read = `(() => { try { return w.location.href } catch (e) { return e.name } })()`
@@ -123,7 +170,7 @@ describe('a hostile app at a host of its own', () => {
     const tab = await siblings.context.newPage()
     await tab.goto(siblingUrl('evil'))
     await tab.evaluate(`location.href = '${way}'; 1`)
-    await tab.waitForURL(/code=/)
+    await tab.waitForURL(url => url.search.includes(ends.at(-1)!))
     await tab.goBack()
     await tab.waitForURL(siblingUrl('evil'))
     const entries = (await tab.evaluate('navigation.entries().map(each => String(each.url))')) as string[]

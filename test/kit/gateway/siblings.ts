@@ -10,9 +10,11 @@ export const siblingDomain = appDomain
 export const siblingHost = (id: string): string => `${id}.${appDomain}`
 export const siblingUrl = (id: string, rest = ''): string => `https://${siblingHost(id)}/console/apps/${id}/${rest}`
 
-/** Tells its pages of each request that it sees. */
+/** Tells its pages of each request that it sees, and whoever asks the addresses of all documents of its host. */
 const worker = `self.onfetch = event => event.waitUntil(
   self.clients.matchAll({ includeUncontrolled: true }).then(all => all.forEach(each => each.postMessage(event.request.url))))
+self.onmessage = event => event.waitUntil(
+  self.clients.matchAll({ includeUncontrolled: true }).then(all => event.ports[0].postMessage(all.map(each => each.url))))
 self.oninstall = () => self.skipWaiting()
 self.onactivate = event => event.waitUntil(self.clients.claim())`
 
