@@ -102,6 +102,13 @@ describe('a hostile app at a host of its own', () => {
       /enter\?code=/,
     ],
   ])('learns no code by its service worker, where the way ends by %s', async (_, prepare, end) => {
+    onTestFinished(async () => {
+      await siblings.context.clearCookies({ name: /^b\d+$/ })
+      await siblings.run(
+        'navigator.serviceWorker.getRegistrations().then(all => Promise.all(all.map(each => each.unregister())))',
+      )
+      await siblings.page.goto(siblingUrl('evil'))
+    })
     // To read cookies waits until all are set.
     await siblings.run(`${prepare}; document.cookie`)
     await siblings.run(
@@ -132,11 +139,6 @@ describe('a hostile app at a host of its own', () => {
     expect(listed).toContain(siblingUrl('evil', 'other'))
     expect(listed.join()).not.toContain('code=')
     await tab.close()
-    await siblings.context.clearCookies({ name: /^b\d+$/ })
-    await siblings.run(
-      'navigator.serviceWorker.getRegistrations().then(all => Promise.all(all.map(each => each.unregister())))',
-    )
-    await siblings.page.goto(siblingUrl('evil'))
   })
 
   // A code of a head that nobody can read stays in the address of its answer. So no opener may see that, nor any history.
