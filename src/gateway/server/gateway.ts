@@ -8,6 +8,7 @@ import { andThen, caught, type Soon } from '../../base/soon.ts'
 import type { IsTrusted } from '../../base/source.ts'
 import { checkGatewayHead, checkUpgrade, isNavigation } from '../policy/head.ts'
 import { type Hosts, type Place, wayOf } from '../policy/hosts.ts'
+import { endOfWorker, isForWorker } from '../policy/old-workers.ts'
 import { notFoundPage } from '../policy/pages.ts'
 import { type AppTarget, type OwnTarget, type RefusedTarget, readTarget, withSlash } from '../policy/target.ts'
 import type { Pump } from '../pump.ts'
@@ -104,6 +105,7 @@ export class Gateway implements Doorman {
     const way = wayOf(target, place)
     if (way === 'here') return
     if (way === 'unknown') throw new Refused('unknown', notFoundPage())
+    if (way === 'app' && isForWorker(incoming.headers)) throw new Refused('elsewhere', endOfWorker)
     if (way === 'app' && target.kind === 'app' && isNavigation(incoming)) {
       throw new Refused('elsewhere', redirect(this.#parts.hosts.ofApp(target.id).origin + target.path))
     }

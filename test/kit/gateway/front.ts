@@ -18,6 +18,11 @@ export interface SeenHead {
   readonly text: string
 }
 
+/** What stands behind it. */
+export interface FrontedSite extends Pick<GatewaySite, 'stateDir'> {
+  readonly gateways: readonly { readonly port: number }[]
+}
+
 export class Front {
   readonly browser: Browser
   readonly #server: TlsServer
@@ -30,8 +35,11 @@ export class Front {
     this.#came = came
   }
 
-  /** @param hosts of the certificate, all of which the browser looks for here; the first label may be `*` */
-  static async start(site: GatewaySite, hosts: readonly string[]): Promise<Front> {
+  /**
+   * @param site its first gateway is looked up anew for each connection
+   * @param hosts of the certificate, all of which the browser looks for here; the first label may be `*`
+   */
+  static async start(site: FrontedSite, hosts: readonly string[]): Promise<Front> {
     const alternatives = hosts.map(host => `DNS:${host}`)
     const issued = new TestAuthority(site.stateDir).issue('browser', { alternatives })
     const came: { text: string }[] = []
