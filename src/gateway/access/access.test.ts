@@ -22,6 +22,18 @@ describe('Access.verdict', () => {
     expect(gateway.used.map(({ claim }) => claim.user)).toEqual(['ada'])
   })
 
+  it('notes no use of a session for a page of another origin', async () => {
+    const { id, hash: loginHash } = gateway.sessions.logIn('ada')
+    const first = await gateway.verdict('mlflow', [id])
+    gateway.used.length = 0
+    const entered = { sessionId: first.is === 'in' ? first.newSessionId! : '', loginHash }
+    const presented = { appId: 'mlflow', entered, login: [], session: [], address: '192.0.2.1' }
+    expect((await gateway.access.verdict({ ...presented, isOfOtherPage: true })).is).toBe('in')
+    expect(gateway.used).toEqual([])
+    expect((await gateway.access.verdict({ ...presented, isOfOtherPage: false })).is).toBe('in')
+    expect(gateway.used).toHaveLength(1)
+  })
+
   it('obeys tables at once, whatever it knows of the session', async () => {
     const { id } = gateway.sessions.logIn('ada')
     expect(await gateway.is('mlflow', [id])).toBe('in')

@@ -27,6 +27,8 @@ export interface Presented {
   readonly entered?: PresentedSession | undefined
   readonly login: readonly string[]
   readonly session: readonly string[]
+  /** Whether a page of another origin may be behind it. Then it is no use of the session. */
+  readonly isOfOtherPage?: boolean
   /** Of who presents them, as far as trusted proxies tell it. */
   readonly address: string
 }
@@ -88,7 +90,7 @@ export interface AccessOptions {
   readonly onVerdict?: (is: Verdict['is']) => void
   /** Gets the number of sessions in each question to Redis. */
   readonly onAsk?: (sessions: number) => void
-  /** Called for each session by which somebody is let in. */
+  /** Called for each session by which somebody is let in, and that is used so. */
   readonly onUse?: (seen: Seen) => void
 }
 
@@ -124,7 +126,7 @@ export class Access {
   verdict(presented: Presented): Soon<Verdict> {
     const verdict = this.#judge(presented.appId, route => this.#judgeCookies(route, presented))
     return andThen(verdict, given => {
-      if (given.is === 'in' && given.admitted) this.#options.onUse?.(given.admitted.seen)
+      if (given.is === 'in' && given.admitted && !presented.isOfOtherPage) this.#options.onUse?.(given.admitted.seen)
       return given
     })
   }

@@ -32,14 +32,14 @@ export function enteredBy(rawHeaders: HeaderList): Entered | undefined {
 }
 
 /**
- * Cookies for a way that begins: its nonce, and the end of those that are too many.
+ * Cookies for a way that begins: its nonce, and the end of the oldest of those that are too many. Browsers send these first.
  * @param hash of the nonce
  */
 export function setNonceCookies(nonce: string, hash: string, rawHeaders: HeaderList): string[] {
   const own = setCookie(nameOf(hash), nonce, nonceSeconds)
   const others = [...beginsWith(rawHeaders, nonceCookie).keys()]
   // A browser that never comes back would send ever more of them.
-  return [own, ...(others.length >= mostNonces ? others.map(clearCookie) : [])]
+  return [own, ...others.slice(0, Math.max(0, others.length + 1 - mostNonces)).map(clearCookie)]
 }
 
 /** What may be the nonce of this hash; it still has to have it. */

@@ -62,6 +62,8 @@ export class Entering implements WayIn {
   }
 
   begin({ incoming }: Visit, target: AppTarget): Answer {
+    // The way is for tabs. One for each frame would push out those of tabs.
+    if (isTopLevel(incoming) === false) return plain(401, 'log in first', { 'WWW-Authenticate': 'Bearer' })
     const nonce = randomBytes(32).toString('base64url')
     const hash = hashOfNonce(nonce)
     const { origin } = this.#parts.hosts.platform

@@ -22,6 +22,16 @@ describe('isOfOtherPage', () => {
     ['a frame of the app in itself', 'GET', fetched('same-origin', 'navigate', 'iframe')],
     ['an address that somebody types', 'GET', fetched('none', 'navigate', 'document')],
     ['a link of another site', 'GET', fetched('cross-site', 'navigate', 'document')],
+    [
+      'a look ahead of the app',
+      'GET',
+      { ...fetched('same-origin', 'navigate', 'document'), 'sec-purpose': 'prefetch' },
+    ],
+    [
+      'a look ahead of the browser',
+      'GET',
+      { ...fetched('none', 'navigate', 'document'), 'sec-purpose': 'prefetch;prerender' },
+    ],
     ['a link of a sibling', 'HEAD', fetched('same-site', 'navigate', 'document')],
     ['an old browser', 'POST', { origin: site.origin }],
   ])('lets %s pass', (_, method, headers) => {
@@ -42,6 +52,16 @@ describe('isOfOtherPage', () => {
       'a form of a sibling, said to be of the app',
       'POST',
       { origin: sibling, ...fetched('same-origin', 'cors', 'empty') },
+    ],
+    [
+      'a look ahead of a sibling',
+      'GET',
+      { ...fetched('same-site', 'navigate', 'document'), 'sec-purpose': 'prefetch' },
+    ],
+    [
+      'a look ahead of another site',
+      'GET',
+      { ...fetched('cross-site', 'navigate', 'document'), 'sec-purpose': 'prefetch;prerender' },
     ],
     ['a form of the platform', 'POST', { origin: 'https://platform.example.org' }],
     ['a script of a sibling', 'GET', { origin: sibling, ...fetched('same-site', 'cors', 'empty') }],
@@ -64,6 +84,8 @@ describe('isTopLevel', () => {
     [false, 'POST', { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }],
     [false, 'GET', { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' }],
     [false, 'GET', { 'sec-fetch-mode': 'navigate' }],
+    [false, 'GET', { 'sec-purpose': 'prefetch', ...fetched('same-site', 'navigate', 'document') }],
+    [true, 'GET', { 'sec-purpose': 'prefetch', ...fetched('none', 'navigate', 'document') }],
     [false, 'GET', { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'empty' }],
   ])('is %s for %s with %j', (is, method, headers) => {
     expect(isTopLevel({ method, headers })).toBe(is)

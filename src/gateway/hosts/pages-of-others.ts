@@ -20,9 +20,13 @@ export function isOfOtherPage(head: Head, { origin: own }: Site): boolean {
   return from !== undefined && from !== 'same-origin' && from !== 'none'
 }
 
-/** Whether a tab is to show the answer, and no frame; undefined where the browser is too old to say. */
+/**
+ * Whether a tab is to show the answer, and no frame; undefined where the browser is too old to say. A look ahead that another page has
+ * asked for is shown by no tab so far.
+ */
 export function isTopLevel({ method, headers }: Head): boolean | undefined {
-  const { 'sec-fetch-mode': mode, 'sec-fetch-dest': to } = headers
+  const { 'sec-fetch-mode': mode, 'sec-fetch-dest': to, 'sec-fetch-site': from, 'sec-purpose': purpose } = headers
   if (mode === undefined && to === undefined) return undefined
+  if (/prefetch/i.test(String(purpose ?? '')) && from !== 'same-origin' && from !== 'none') return false
   return (method === 'GET' || method === 'HEAD') && mode === 'navigate' && to === 'document'
 }

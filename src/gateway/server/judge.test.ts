@@ -104,3 +104,21 @@ it('Judge counts no token that is known, and a token of an app once', async () =
   await ask('Bearer of-the-app')
   expect(guesses).toEqual([...Array(10).fill('refused'), 'slow'])
 })
+
+it('Judge refuses a session behind which another page may be, and says so before it is a use', async () => {
+  const asked: unknown[] = []
+  const verdict = { is: 'in' as const, route: route(), admitted: {} }
+  const access = {
+    verdict: (presented: unknown) => {
+      asked.push(presented)
+      return verdict
+    },
+  }
+  const wayIn = { isOfOtherPage: () => true, presentedBy: () => undefined }
+  const judge = new Judge({ access, wayIn } as unknown as ConstructorParameters<typeof Judge>[0])
+  const incoming = { headers: {}, rawHeaders: [] }
+  const visit = { kind: 'request', incoming, from: { address: '192.0.2.1' } } as unknown as Visit
+  const target = { kind: 'app', id: 'mlflow', path: '/console/apps/mlflow/', bare: false } as const
+  expect(() => judge.judge(visit, target)).toThrow(Refused)
+  expect(asked).toMatchObject([{ isOfOtherPage: true }])
+})

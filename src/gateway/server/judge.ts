@@ -64,20 +64,24 @@ export class Judge {
     return andThen(this.#caller(visit), caller => {
       // Nobody would hear of a token that ends, as a session does.
       if (caller && visit.kind === 'websocket') throw new Refused('login', noSocket)
-      return andThen(this.#verdict(visit, target, caller), verdict => {
+      const isOfOtherPage = this.#parts.wayIn?.isOfOtherPage(visit, target.id) === true
+      return andThen(this.#verdict(visit, target, caller, isOfOtherPage), verdict => {
         if (verdict.is !== 'in') throw this.#refusal(verdict, visit, target)
-        if (verdict.admitted && this.#parts.wayIn?.isOfOtherPage(visit, target.id)) throw ofOtherPage()
+        if (verdict.admitted && isOfOtherPage) throw ofOtherPage()
         const mayBeOfApp = verdict.route.passAuthorization && caller === undefined
         return andThen(mayBeOfApp && this.#isForeign(visit), isForeign => entryOf(verdict, target, isForeign))
       })
     })
   }
 
-  #verdict(visit: Visit, { id: appId }: AppTarget, caller: Caller | undefined): Soon<Verdict> {
+  #verdict(visit: Visit, { id: appId }: AppTarget, caller: Caller | undefined, isOfOtherPage: boolean): Soon<Verdict> {
     const { access, wayIn } = this.#parts
     if (caller) return access.verdictOf(caller.person, appId, caller.bearer)
     const address = visit.from.address ?? ''
-    if (wayIn) return access.verdict({ appId, entered: wayIn.presentedBy(visit), login: [], session: [], address })
+    if (wayIn) {
+      const entered = wayIn.presentedBy(visit)
+      return access.verdict({ appId, entered, isOfOtherPage, login: [], session: [], address })
+    }
     const { login, session } = cookiesOf(visit.incoming.rawHeaders)
     return access.verdict({ appId, login, session, address })
   }

@@ -10,7 +10,7 @@ export interface WayIn {
   presentedBy(visit: Visit): PresentedSession | undefined
   /** At the host of an app: whether its session is no sign that its visitor wants this. */
   isOfOtherPage(visit: Visit, id: string): boolean
-  /** At the host of an app: to the platform, with a nonce for this browser. It says nothing of whether there is such an app. */
+  /** At the host of an app: to the platform, with a nonce for this browser; 401 where no tab asks. It says nothing of whether there is such an app. */
   begin(visit: Visit, target: AppTarget): Answer
   /**
    * At the platform: back to the app, with a code for who may go there.
