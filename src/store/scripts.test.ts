@@ -94,7 +94,7 @@ it('the table of keys has the same types', () => {
     ...{ record: 'lab', failures: 'prepull-failures', epochs: 'KIND-epoch', slow: 'due-slow', told: 'activity-events' },
     ...{ login: 'gw:login', logins: 'gw:logins-of', session: 'gw:session', epoch: 'gw:epoch', revoked: 'gw:revoked' },
     ...{ revokedUser: 'gw:revoked', revokedApp: 'gw:revoked', revokedEntry: 'gw:revoked' },
-    ...{ lock: 'gw:asking', used: 'gw:used', code: 'gw:code' },
+    ...{ lock: 'gw:asking', used: 'gw:used', code: 'gw:code', former: 'gw:session' },
     ...{ entries: 'app-routes', removed: 'app-removed', intents: 'app-intents' },
     ...{ floor: 'activity-floor', flushed: 'activity-flushed', states: 'activity-states', stops: 'activity-stops' },
     ...{ known: 'app-told', outbox: 'bills', marks: 'bill-marks' },

@@ -27,7 +27,7 @@ import { isOfOtherPage, isTopLevel } from './pages-of-others.ts'
 
 export interface EnteringParts {
   readonly hosts: Hosts
-  readonly access: Pick<Access, 'find' | 'confirmed' | 'verdictOf'>
+  readonly access: Pick<Access, 'find' | 'confirmed' | 'verdict' | 'verdictOf'>
   readonly routes: Pick<RouteTable, 'get' | 'look'>
   readonly codes: Pick<CodeStore, 'make' | 'use'>
   readonly sessions: Pick<SessionStore, 'create'>
@@ -128,12 +128,23 @@ export class Entering implements WayIn {
     const fault = terms ? await this.#faultOf(terms, visit, appId) : 'foreign'
     if (!terms || fault) throw failed(fault ?? 'foreign', tell)
     succeeded()
-    const { appUid, loginHash, user, nonceHash } = terms
-    const { sessions, sessionMs } = this.#parts
-    const sessionId = await sessions.create({ appId, appUid, loginHash, user, lifeMs: sessionMs })
-    if (sessionId === undefined) throw failed('ended', tell)
-    const cookies = [setAppCookie({ sessionId, loginHash }), clearNonceCookie(nonceHash)]
+    const cookies = [...(await this.#enter(visit, terms, tell)), clearNonceCookie(terms.nonceHash)]
     return redirect(nextIn(checkNext(oneOf(query, 'next')), appId), { 'Set-Cookie': cookies })
+  }
+
+  /** @returns the cookie of a new session; none where the browser has one of this login, which another tab may use */
+  async #enter({ incoming, from }: Visit, terms: CodeTerms, tell: Tell): Promise<readonly string[]> {
+    const { appId, appUid, loginHash, user } = terms
+    const { access, sessions, sessionMs: lifeMs } = this.#parts
+    const entered = enteredBy(incoming.rawHeaders)
+    if (entered?.loginHash === loginHash) {
+      const verdict = await access.verdict({ appId, entered, login: [], session: [], address: from.address ?? '' })
+      if (verdict.is === 'in' && verdict.admitted) return []
+    }
+    const formerId = entered?.sessionId
+    const sessionId = await sessions.create({ appId, appUid, loginHash, user, lifeMs, formerId })
+    if (sessionId === undefined) throw failed('ended', tell)
+    return [setAppCookie({ sessionId, loginHash })]
   }
 
   async #loginOf({ incoming, from }: Visit) {

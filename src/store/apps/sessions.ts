@@ -11,10 +11,12 @@ export interface NewSession {
   readonly user: string
   /** Without use; never beyond the login. */
   readonly lifeMs: number
+  /** Id of one that ends as this one begins: who has the cookie of both has this one alone from then on. */
+  readonly formerId?: string | undefined
 }
 
 /** What must agree. */
-export interface SessionClaim extends Omit<NewSession, 'lifeMs'> {
+export interface SessionClaim extends Omit<NewSession, 'lifeMs' | 'formerId'> {
   readonly sessionHash: string
 }
 
@@ -41,10 +43,13 @@ export class SessionStore {
    * @returns the id for the cookie; undefined if the login is void
    * @throws {RetryLater} when Redis does not answer
    */
-  async create({ appId, appUid, loginHash, user, lifeMs }: NewSession): Promise<string | undefined> {
+  async create({ appId, appUid, loginHash, user, lifeMs, formerId }: NewSession): Promise<string | undefined> {
     const { apps } = this.#keys
     const id = newId()
-    const keys = [apps.session(hashOf(id)!), apps.login(loginHash), apps.epoch, apps.revokedUser(user)]
+    const session = apps.session(hashOf(id)!)
+    const formerHash = formerId === undefined ? undefined : hashOf(formerId)
+    const former = formerHash === undefined ? session : apps.session(formerHash)
+    const keys = [session, apps.login(loginHash), apps.epoch, apps.revokedUser(user), former]
     const args = [appId, appUid, loginHash, user, Math.floor(lifeMs)]
     return (await this.#connection.run('create-session', keys, args)) === 'created' ? id : undefined
   }

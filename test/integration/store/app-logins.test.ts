@@ -81,6 +81,17 @@ test('Redis has hashes alone: neither an id of a login nor one of a session', as
   }
 })
 
+test('create ends the former session, and nothing where the login is void', async () => {
+  const [ada, void_] = [await login(), await login()]
+  const former = await enter(ada.hash)
+  await logins().remove(void_.hash)
+  const asked = { ...app, user: 'ada', lifeMs: hourMs, formerId: former.id }
+  expect(await sessions().create({ ...asked, loginHash: void_.hash })).toBeUndefined()
+  expect(await find(former)).toEqual(['in'])
+  const id = await sessions().create({ ...asked, loginHash: ada.hash })
+  expect(await find(former, { ...former, sessionHash: hashOf(id!)! })).toEqual(['session', 'in'])
+})
+
 test('check finds a session only when session, login, app, UID and user agree', async () => {
   const mine = await login()
   const others = await login('eve')
