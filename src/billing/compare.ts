@@ -2,9 +2,9 @@
  * The compare of the table with the LNamespaces: it finds what no turn does, such as a Redis that was emptied, a table that was
  * restored or changed by hand, other defaults, and what was deleted while nobody ran.
  */
-import type { BillEntry } from '../base/bill.ts'
+import type { Bill, BillEntry } from '../base/bill.ts'
 import { RetryLater } from '../base/errors.ts'
-import type { BillStore } from '../store/bills.ts'
+import { type BillStore, isBill } from '../store/bills.ts'
 import { differencesOf, type Listed } from './differences.ts'
 import type { BillTable } from './table.ts'
 
@@ -28,10 +28,17 @@ export interface Compared {
   /** Numbers of bills that were put. */
   readonly differences: number
   readonly ends: number
+  /** Ends that were not put, since they are too many to be believed. */
+  readonly held: readonly Gone[]
+  /** UIDs of what the table has, and no LNamespace can be. */
+  readonly odd: readonly string[]
 }
 
 /** Writes to Redis, and questions to the API server, at once. */
 const batch = 20
+/** A compare that ends more than so many, and more than this share of what stands, ends none. */
+const mostEnds = 10
+const mostShare = 0.5
 
 /**
  * Puts what is missing or differs.
@@ -46,16 +53,29 @@ export async function compareBills(
   // The table is first: an LNamespace that is made meanwhile is listed, and not taken for gone.
   const standing = await table.read(signal)
   const listed = await list(signal)
-  const { puts, gone, right } = differencesOf(standing, listed)
-  const ends: Gone[] = []
-  await inBatches(puts, signal, async bill => void (await store.put(bill, true)))
-  await inBatches(gone, signal, async each => {
+  const differences = differencesOf(standing, listed)
+  const { right } = differences
+  const [puts, oddPuts] = byForm(differences.puts)
+  const [gone, oddEnds] = byForm(differences.gone.map(each => ({ ...each, ends: true }) as const))
+  const isHeld = gone.length > mostEnds && gone.length > standing.size * mostShare
+  await inBatches(puts, signal, async bill => put(store, bill))
+  let ends = 0
+  await inBatches(isHeld ? [] : gone, signal, async each => {
     if (!(await isGone(each, signal))) return
-    await store.put({ ...each, ends: true }, true)
-    ends.push(each)
+    await put(store, each)
+    ends += 1
   })
   if (!(await store.mark(lease, token, 'end'))) throw new RetryLater('the outbox of bills was lost meanwhile')
-  return { right, differences: puts.length, ends: ends.length }
+  const odd = [...oddPuts, ...oddEnds].map(({ uid }) => uid)
+  return { right, differences: puts.length, ends, held: isHeld ? gone : [], odd }
+}
+
+function byForm<T extends Bill>(bills: readonly T[]): readonly [right: readonly T[], odd: readonly T[]] {
+  return [bills.filter(isBill), bills.filter(bill => !isBill(bill))]
+}
+
+async function put(store: Pick<BillStore, 'put'>, bill: Bill): Promise<void> {
+  if ((await store.put(bill, true)) === 'full') throw new RetryLater('the outbox of bills is full')
 }
 
 async function inBatches<T>(items: readonly T[], signal: AbortSignal, work: (item: T) => Promise<void>): Promise<void> {

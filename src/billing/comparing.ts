@@ -50,6 +50,16 @@ export class Comparing {
     this.#gone.clear()
   }
 
+  /** Whether an LNamespace is there, as the API server itself says; false where it does not answer: a compare asks again. */
+  async isThere(gone: Gone, signal: AbortSignal): Promise<boolean> {
+    try {
+      return !(await this.#options.isGone(gone, signal))
+    } catch {
+      signal.throwIfAborted()
+      return false
+    }
+  }
+
   /** Puts the ends that a watch has shown, as far as they are true. @returns whether one was put */
   async close(signal: AbortSignal): Promise<boolean> {
     const { isGone, store, clock } = this.#options

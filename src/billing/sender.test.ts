@@ -7,7 +7,8 @@ import type { Bill, BillEntry } from '../base/bill.ts'
 import { RetryLater } from '../base/errors.ts'
 import { FakeLeases } from '../reconcile/testing/samples.ts'
 import type { Listed } from './differences.ts'
-import { Sender, type SenderOptions } from './sender.ts'
+import type { SenderOptions } from './options.ts'
+import { Sender } from './sender.ts'
 import { SqliteTable } from './sqlite/table.ts'
 import { type BillTable, Refused, TableTrouble } from './table.ts'
 
@@ -193,6 +194,64 @@ test('what is told lasts while the database is away for long, also of bills that
   expect(sender.ledger.told('u2')).toMatchObject({ reason: 'Unreachable' })
 })
 
+test('what is told is believed, however long a round takes', async () => {
+  const believed: (string | undefined)[] = []
+  const write = async (bills: readonly Bill[]) => {
+    scene.clock.advance(3_000)
+    return scene.inner.write(bills)
+  }
+  const onTold = (name: string) => void believed.push(sender.ledger.told(name.replace('t', 'u'))?.is)
+  for (const each of crowd(450)) await scene.outbox.put(scene.declare(each))
+  const sender: Sender = scene.sender({ table: { ...scene.table, write }, onTold })
+  await scene.pass(5_000)
+  expect(believed).toEqual(Array.from({ length: 450 }, () => 'written'))
+})
+
+test('reasons that alternate are told as the first one', async () => {
+  const sender = scene.sender()
+  await scene.pass()
+  await scene.outbox.put(scene.declare())
+  for (let i = 0; i < 10; i += 1) {
+    scene.trouble = i % 2 === 0 ? away : new TableTrouble('TimedOut', 'late')
+    await scene.pass(5_000)
+  }
+  expect([sender.ledger.told('u1'), scene.told]).toMatchObject([{ reason: 'Unreachable' }, ['blue']])
+  expect(scene.outcomes).toContain('TimedOut')
+})
+
+test('bills before a trouble are done', async () => {
+  const write = async (bills: readonly Bill[]) => {
+    const isFirst = bills[0]!.uid === 'u0'
+    if (!isFirst) throw away
+    return scene.inner.write(bills.slice(0, 1))
+  }
+  scene.sender({ table: { ...scene.table, write } })
+  for (const each of crowd(3)) await scene.outbox.put(scene.declare(each))
+  await scene.pass()
+  expect([...scene.outbox.bills.keys()]).toEqual(['u1:1.0', 'u2:1.0'])
+})
+
+test('a bill whose row is locked is tried again soon, and raises no alarm', async () => {
+  let isLocked = true
+  const write = async (bills: readonly Bill[]) =>
+    isLocked ? bills.map(() => new Refused('locked', 'TimedOut')) : scene.inner.write(bills)
+  const sender = scene.sender({ table: { ...scene.table, write } })
+  await scene.outbox.put(scene.declare())
+  await scene.pass()
+  expect([sender.ledger.told('u1'), scene.outcomes]).toMatchObject([{ is: 'not', reason: 'TimedOut' }, ['TimedOut']])
+  isLocked = false
+  await scene.pass(6_000)
+  expect(await scene.rows()).toEqual(['u1 1.0 42'])
+})
+
+test('a late bill of an LNamespace that is gone raises no alarm', async () => {
+  await scene.inner.write([end()])
+  scene.sender()
+  await scene.outbox.put(bill())
+  await scene.pass()
+  expect([scene.outcomes, scene.log.messages.filter(text => text.startsWith('error'))]).toEqual([['blue older'], []])
+})
+
 test('what was told while nobody could believe it is told again', async () => {
   scene.sender()
   await scene.outbox.put(scene.declare())
@@ -252,6 +311,54 @@ test('a compare closes what is gone, once the API server itself says so', async 
   scene.sender({ isGone: async ({ uid }) => uid === 'u2' })
   await scene.pass()
   expect(await scene.rows()).toEqual(['u1 1.0 42'])
+})
+
+const crowd = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, i) => bill({ uid: `u${i + from}`, name: `t${i + from}` }))
+
+test('a compare ends nothing when it would end most of what stands, and says so', async () => {
+  await scene.inner.write(crowd(21))
+  for (const each of crowd(10)) scene.declare(each)
+  scene.declare({ uid: 'new', name: 'new' })
+  scene.sender()
+  await scene.pass()
+  expect(await scene.rows()).toHaveLength(22)
+  expect(scene.compared).toEqual(['failed'])
+  expect(scene.log.messages.filter(text => text.includes('ends none'))).toHaveLength(1)
+  // The share falls.
+  for (const each of crowd(5, 10)) scene.declare(each)
+  await scene.pass(400_000)
+  expect(await scene.rows()).toHaveLength(16)
+})
+
+test('a compare ends half of what stands', async () => {
+  await scene.inner.write(crowd(22))
+  for (const each of crowd(11)) scene.declare(each)
+  scene.sender()
+  await scene.pass()
+  expect(await scene.rows()).toHaveLength(11)
+})
+
+test('a compare leaves out what no LNamespace can be', async () => {
+  await scene.inner.write([bill({ uid: 'a b', name: 'odd' }), bill({ uid: 'u7', name: '' }), bill({ uid: 'u9' })])
+  scene.sender()
+  await scene.pass()
+  expect(await scene.rows()).toEqual(['a b 1.0 42', 'u7 1.0 42'])
+  expect(scene.log.messages).toContain('error: the table of bills has heads of no LNamespace')
+  expect(scene.compared).toContain('different')
+})
+
+test('what a full outbox lacks is found when there is room', async () => {
+  scene.outbox.isFull = true
+  for (const each of crowd(100)) scene.declare(each)
+  scene.sender()
+  await scene.pass()
+  expect([await scene.rows(), scene.compared.includes('different')]).toEqual([[], false])
+  // Each compare ends with the first one that finds no room.
+  expect(scene.outbox.refusals).toBeLessThan(100)
+  scene.outbox.isFull = false
+  await scene.pass(6_000)
+  expect(await scene.rows()).toHaveLength(100)
 })
 
 test('an end that a watch shows is told at once, if it is true', async () => {

@@ -8,37 +8,15 @@ import { RetryLater } from '../base/errors.ts'
 import { failpoint } from '../base/failpoint.ts'
 import { jittered } from '../base/loop.ts'
 import { Duty, type DutyRest, type Take } from '../duties/duty.ts'
-import type { Leases } from '../leases/leases.ts'
-import type { BillStore, TakenBills, WaitingBill } from '../store/bills.ts'
+import type { TakenBills, WaitingBill } from '../store/bills.ts'
 import { Rarely } from '../telemetry/rarely.ts'
 import type { Compared, Gone } from './compare.ts'
-import { Comparing, type ComparingOptions } from './comparing.ts'
+import { Comparing } from './comparing.ts'
 import { Ledger } from './ledger.ts'
-import { type BillTable, type Outcome, Refused, refusedWords, TableTrouble, type TroubleReason } from './table.ts'
+import type { Depth, SenderOptions } from './options.ts'
+import { Outage } from './outage.ts'
+import { type Outcome, Refused, TableTrouble, troubleWords } from './table.ts'
 import { wavesOf } from './waves.ts'
-
-export interface SenderOptions extends ComparingOptions {
-  readonly table: BillTable
-  readonly store: Pick<BillStore, 'put' | 'mark' | 'take' | 'end'>
-  readonly leases: Pick<Leases, 'acquireTask'>
-  /** Key of the lease. */
-  readonly lease: string
-  readonly leaseTtlMs: number
-  /** Whether nothing is sent: another installation serves the tenants. */
-  readonly isElsewhere: () => boolean
-  /** The condition of an LNamespace may have changed. */
-  readonly onTold: (name: string) => void
-  readonly onOutcome: (bill: Bill, outcome: OutcomeWord) => void
-  readonly onFailed: (reason: TroubleReason) => void
-}
-
-export type OutcomeWord = 'written' | 'same' | 'older' | 'closed' | 'refused'
-
-/** Bills that wait, as the replica that sends has last seen them. */
-export interface Depth {
-  readonly depth: number
-  readonly oldestMs: number
-}
 
 /** How often the outbox is read by the replica that sends, and the lease is tried by others. */
 const lookMs = 500
@@ -49,9 +27,18 @@ const jitter = 0.1
 const backoff = { baseMs: 500, capMs: 5_000 }
 /** The share of a lease in which nobody else can have it. */
 const heldShare = 0.66
+/** The share after which a round ends, if the database is slow: what it tells would else be believed by nobody. */
+const roundShare = 0.33
 /** A bill that the table refuses is tried again after this time. */
 const refusedMs = 60_000
+/** The same of a bill whose row somebody has locked. */
+const lockedMs = 5_000
 const closedWords = 'the table has the end of this LNamespace, which is final'
+
+const heldWords =
+  'a compare would end more than half of all bills, and ends none: is tenants.billing.cluster the same as of another cluster?'
+/** Names in a line of the log. */
+const mostNamed = 10
 
 export class Sender {
   readonly ledger: Ledger
@@ -60,12 +47,10 @@ export class Sender {
   readonly #redisTrouble: Rarely
   readonly #sqlTrouble: Rarely
   readonly #comparing: Comparing
+  readonly #outage: Outage
   /** When bills that were refused are tried again, by field. */
   readonly #refused = new Map<string, number>()
   #token: string | undefined
-  #failures = 0
-  /** The last failure of the database, and until when it is not asked again. */
-  #trouble: { readonly error: TableTrouble; readonly untilMs: number } | undefined
   #depth: Depth | undefined
 
   constructor(options: SenderOptions) {
@@ -73,6 +58,7 @@ export class Sender {
     this.#options = options
     this.ledger = new Ledger(clock)
     this.#comparing = new Comparing(options)
+    this.#outage = new Outage(clock)
     const words = (what: string) => ({ trouble: `${what}: bills wait`, over: 'bills are sent again' })
     this.#redisTrouble = new Rarely({ clock, log, ...words('the outbox of bills cannot be used') })
     this.#sqlTrouble = new Rarely({ clock, log, ...words('the database of bills cannot be used') })
@@ -149,16 +135,13 @@ export class Sender {
       const compared = await this.#comparing.compareIfDue({ lease, token }, taken.complete, this.#duty.signal)
       if (compared) this.#noteCompared(compared)
       this.#sqlTrouble.worked()
-      this.#failures = 0
-      this.#trouble = undefined
+      this.#outage.over()
       return { ms: isMore || isClosing || compared ? 0 : lookMs }
     } catch (error) {
       if (!(error instanceof TableTrouble)) throw error
-      this.#failures += 1
       this.#options.onFailed(error.reason)
       this.#sqlTrouble.failed(`${error.message} (${error.detail})`, {}, error.reason)
-      const waitMs = backoffMs(this.#failures, backoff)
-      this.#trouble = { error, untilMs: this.#options.clock.monotonicMs() + waitMs }
+      const waitMs = this.#outage.failed(error)
       this.#tellTrouble(taken)
       return { ms: Math.min(waitMs, troubleMs) }
     }
@@ -169,17 +152,19 @@ export class Sender {
    * @returns whether that is so
    */
   #tellTrouble({ bills }: TakenBills): boolean {
-    const { error, untilMs = 0 } = this.#trouble ?? {}
-    if (!error || this.#options.clock.monotonicMs() >= untilMs) return false
-    for (const { bill } of bills) this.#not(bill, error.reason, error.message)
+    const trouble = this.#outage.waiting
+    if (!trouble) return false
+    for (const { bill } of bills) this.#not(bill, trouble.reason, trouble.message)
     return true
   }
 
   /** @returns whether more may wait */
   async #send({ bills }: TakenBills): Promise<boolean> {
-    const nowMs = this.#options.clock.monotonicMs()
+    const { clock, leaseTtlMs } = this.#options
+    const nowMs = clock.monotonicMs()
     const ready = bills.filter(({ field }) => (this.#refused.get(field) ?? 0) <= nowMs)
     for (const wave of wavesOf(ready)) {
+      if (clock.monotonicMs() - nowMs > leaseTtlMs * roundShare) break
       this.#duty.signal.throwIfAborted()
       await this.#sendWave(wave)
     }
@@ -195,22 +180,31 @@ export class Sender {
       this.#duty.signal,
     )
     await failpoint('billing.after-write', first)
-    for (const [index, waiting] of wave.entries()) {
-      this.#note(waiting, outcomes[index]!)
-      if (!(outcomes[index] instanceof Refused)) await store.end(waiting)
+    for (const [index, outcome] of outcomes.entries()) {
+      const waiting = wave[index]!
+      if (outcome instanceof Refused) this.#noteRefused(waiting, outcome)
+      else {
+        await this.#note(waiting, outcome)
+        await store.end(waiting)
+      }
     }
   }
 
-  #note({ bill, field }: WaitingBill, outcome: Outcome): void {
-    const { onOutcome, log, onTold, clock } = this.#options
-    this.#refused.delete(field)
-    if (outcome instanceof Refused) {
-      this.#refused.set(field, clock.monotonicMs() + refusedMs)
-      log.error({ tenant: bill.name, uid: bill.uid, reason: outcome.detail }, 'the database of bills refuses a bill')
+  #noteRefused({ bill, field }: WaitingBill, { detail, reason }: Refused): void {
+    const { onOutcome, onFailed, log, clock } = this.#options
+    this.#refused.set(field, clock.monotonicMs() + (reason === 'Refused' ? refusedMs : lockedMs))
+    this.#not(bill, reason, troubleWords[reason])
+    if (reason === 'TimedOut') onFailed(reason)
+    else {
+      log.error({ tenant: bill.name, uid: bill.uid, reason: detail }, 'the database of bills refuses a bill')
       onOutcome(bill, 'refused')
-      this.#not(bill, 'Refused', refusedWords)
-      return
     }
+  }
+
+  async #note({ bill, field }: WaitingBill, answer: Exclude<Outcome, Refused>): Promise<void> {
+    const { onOutcome, log, onTold } = this.#options
+    this.#refused.delete(field)
+    const outcome = answer === 'closed' && !(await this.#comparing.isThere(bill, this.#duty.signal)) ? 'older' : answer
     onOutcome(bill, outcome)
     if (isEnd(bill)) this.ledger.drop(bill.uid)
     else if (outcome === 'closed') {
@@ -223,9 +217,15 @@ export class Sender {
     if (!isEnd(bill) && this.ledger.not(bill, reason, message)) this.#options.onTold(bill.name)
   }
 
-  #noteCompared({ right, differences, ends }: Compared): void {
+  #noteCompared({ right, differences, ends, held, odd }: Compared): void {
     const { log, onCompared, onTold } = this.#options
     for (const entry of right) if (this.ledger.written(entry)) onTold(entry.name)
+    if (odd.length > 0) log.error({ uids: odd.slice(0, mostNamed) }, 'the table of bills has heads of no LNamespace')
+    if (held.length > 0) {
+      log.error({ ends: held.length, tenants: held.slice(0, mostNamed).map(({ name }) => name) }, heldWords)
+      onCompared('failed')
+      return
+    }
     onCompared(differences + ends === 0 ? 'same' : 'different')
     if (differences + ends > 0) log.info({ differences, ends }, 'the table of bills differed from the LNamespaces')
   }
@@ -233,7 +233,7 @@ export class Sender {
   #forget(): void {
     this.#token = undefined
     this.#depth = undefined
-    this.#trouble = undefined
+    this.#outage.over()
     this.#comparing.forget()
     this.#refused.clear()
     this.ledger.forget()

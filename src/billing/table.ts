@@ -15,12 +15,14 @@ export interface Standing {
  */
 export type Outcome = 'written' | 'same' | 'older' | 'closed' | Refused
 
-/** The database takes this bill in no case, but others. */
+/** The database does not take this bill, but others: in no case, or not now, since its row is locked. */
 export class Refused {
   readonly detail: string
+  readonly reason: 'Refused' | 'TimedOut'
 
-  constructor(detail: string) {
+  constructor(detail: string, reason: 'Refused' | 'TimedOut' = 'Refused') {
     this.detail = detail
+    this.reason = reason
   }
 }
 
@@ -29,7 +31,8 @@ export interface BillTable {
   /**
    * Writes bills, at most one of each LNamespace. Each is written as a whole or not at all, and only over what is older: the
    * fence is in the row of `…_head`.
-   * @throws {TableTrouble} when some were not answered
+   * @returns of the first ones alone, where a trouble came after them
+   * @throws {TableTrouble} when none was answered
    */
   write(bills: readonly Bill[], signal: AbortSignal): Promise<readonly Outcome[]>
   /**
@@ -44,7 +47,8 @@ export interface BillTable {
 /** Reasons of the condition `Billed`. */
 export type TroubleReason = 'Unreachable' | 'TimedOut' | 'AccessDenied' | 'TableMissing' | 'Refused'
 
-const messages: Readonly<Record<TroubleReason, string>> = {
+/** For everybody. */
+export const troubleWords: Readonly<Record<TroubleReason, string>> = {
   Unreachable: 'the database of bills cannot be reached',
   TimedOut: 'the database of bills does not answer in time',
   AccessDenied: 'the database of bills refuses the account',
@@ -60,13 +64,11 @@ export class TableTrouble extends Error {
   readonly detail: string
 
   constructor(reason: TroubleReason, detail: string, options?: ErrorOptions) {
-    super(messages[reason], options)
+    super(troubleWords[reason], options)
     this.reason = reason
     this.detail = detail
   }
 }
-
-export const refusedWords = messages.Refused
 
 /** Bills of one read, at most: an answer of more bytes is no answer. */
 export const mostReadBytes = 64 * 1024 * 1024

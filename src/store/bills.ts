@@ -8,8 +8,8 @@ import { parseJson } from '../base/json.ts'
 import type { Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
 
-/** `older`: something newer was put, or the end. */
-export type BillAnswer = 'put' | 'same' | 'older'
+/** `older`: something newer was put, or the end; `full`: nothing more is put, and a compare finds it when there is room. */
+export type BillAnswer = 'put' | 'same' | 'older' | 'full'
 
 export interface WaitingBill {
   readonly bill: Bill
@@ -31,6 +31,8 @@ export interface TakenBills {
 
 /** Bills of one LNamespace that wait: while the database is away, the log misses those between. */
 export const mostWaiting = 4
+/** Bills of all that wait: Redis has other things to keep. */
+export const fullAt = 5_000
 const keepMs = 30 * 86_400_000
 /** Bills that are read at once. */
 const batch = 500
@@ -45,9 +47,16 @@ const schema = z.union([
 export class BillStore {
   readonly #connection: Pick<Connection, 'run'>
   readonly #keys: readonly [bills: string, marks: string]
+  readonly #full: number
 
-  constructor(connection: Pick<Connection, 'run'>, { bills, billMarks }: Pick<Keys, 'bills' | 'billMarks'>) {
+  /** @param full as {@link fullAt}, but in tests */
+  constructor(
+    connection: Pick<Connection, 'run'>,
+    { bills, billMarks }: Pick<Keys, 'bills' | 'billMarks'>,
+    full = fullAt,
+  ) {
     this.#connection = connection
+    this.#full = full
     this.#keys = [bills, billMarks]
   }
 
@@ -58,7 +67,7 @@ export class BillStore {
   async put(bill: Bill, again = false): Promise<BillAnswer> {
     const [generation, revision] = isEnd(bill) ? [0, 0] : [bill.generation, bill.revision]
     const text = JSON.stringify(schema.parse(bill))
-    const args = [bill.uid, fieldOf(bill), generation, revision, text, mostWaiting, keepMs, again ? 1 : 0]
+    const args = [bill.uid, fieldOf(bill), generation, revision, text, mostWaiting, keepMs, again ? 1 : 0, this.#full]
     return (await this.#connection.run('put-bill', this.#keys, args)) as BillAnswer
   }
 
@@ -104,6 +113,9 @@ export class BillStore {
     await this.#connection.run('end-bill', this.#keys, [uid, field, text])
   }
 }
+
+/** Whether a bill has the form of one. What a table says of others is not to be believed. */
+export const isBill = (bill: Bill): boolean => schema.safeParse(bill).success
 
 /** The name of a bill among those of the outbox. */
 function fieldOf(bill: Bill): string {

@@ -54,6 +54,21 @@ test('all of an LNamespace is forgotten once its end was answered', async () => 
   expect(await store().redis.exists(store().keys.bills, store().keys.billMarks)).toBe(0)
 })
 
+test('put leaves nothing more when the outbox is full, and a compare is due and cannot end', async () => {
+  const few = new BillStore(store().connection, store().keys, 3)
+  const at = await held()
+  await few.mark(...at, 'begin')
+  await few.mark(...at, 'end')
+  await few.mark(...at, 'begin')
+  expect(await few.put(bill())).toBe('put')
+  expect(await few.put(bill({ uid: 'u2' }))).toBe('full')
+  expect(await few.mark(...at, 'end')).toBe(false)
+  expect(await few.take(...at)).toMatchObject({ depth: 1, complete: false })
+  // What it lacks has left no mark, so it can be put once there is room.
+  for (const waiting of (await few.take(...at))!.bills) await few.end(waiting)
+  expect(await few.put(bill({ uid: 'u2' }))).toBe('put')
+})
+
 test('take gives nothing to whoever has not the lease', async () => {
   await bills().put(bill())
   await held('mine')

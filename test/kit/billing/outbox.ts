@@ -7,8 +7,17 @@ export class FakeOutbox implements Pick<BillStore, 'put' | 'take' | 'end' | 'mar
   isHeld = true
   isComplete = false
   comparing = false
+  isFull = false
+  /** Bills that it had no room for. */
+  refusals = 0
 
   async put(bill: Bill) {
+    if (this.isFull) {
+      this.refusals += 1
+      this.isComplete = false
+      this.comparing = false
+      return 'full' as const
+    }
     this.bills.set(isEnd(bill) ? `${bill.uid}:end` : `${bill.uid}:${bill.generation}.${bill.revision}`, bill)
     return 'put' as const
   }
