@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type OwnPostgres, ownPostgres, startLimitMs } from '../../../test/kit/billing/postgres.ts'
 import { TestAuthority } from '../../../test/kit/tls/authority.ts'
 import { type PostgresPlace, Session } from './session.ts'
@@ -161,4 +161,20 @@ test('a new password in the file counts from the next connection on', async () =
   writeFileSync(passwordFile, `${own.postgres.user}\n`)
   const session = await Session.open(place, 5_000)
   session.close()
+})
+
+test('variables of the environment count for nothing where the configuration leaves something empty', async () => {
+  const passwordFile = join(own.folder, 'empty')
+  writeFileSync(passwordFile, '')
+  vi.stubEnv('PGOPTIONS', '-c search_path=elsewhere')
+  vi.stubEnv('PGPASSWORD', own.postgres.user)
+  try {
+    expect(await openError(placeOf({ password: undefined, passwordFile }))).toMatchObject({ reason: 'AccessDenied' })
+    const session = await Session.open(placeOf(), 5_000)
+    expect(await session.query('SHOW search_path', [])).toEqual([{ search_path: '"$user", public' }])
+    session.close()
+    expect(process.env.PGPASSWORD).toBe(own.postgres.user)
+  } finally {
+    vi.unstubAllEnvs()
+  }
 })

@@ -4,7 +4,7 @@ import { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import pg from 'pg'
 import { mostAnswerBytes, TableTrouble } from '../table.ts'
-import { troubleOf } from './troubles.ts'
+import { refusalOf, troubleOf } from './troubles.ts'
 
 export interface PostgresPlace {
   /** A name, an address, or the folder of a socket. */
@@ -41,17 +41,22 @@ export class Session {
   }
 
   /** @throws {TableTrouble} */
-  static async open(place: PostgresPlace, timeoutMs: number): Promise<Session> {
+  static async open(place: PostgresPlace, timeoutMs: number, signal?: AbortSignal): Promise<Session> {
     const password = await passwordOf(place)
     const socket = new Socket()
-    const client = new pg.Client({ ...settingsOf(place, timeoutMs), password, stream: () => socket })
+    const settings = { ...settingsOf(place, timeoutMs), password: () => password, stream: () => socket }
+    const client = withoutVariables(() => new pg.Client(settings))
     const session = new Session(client, socket, timeoutMs, [password])
+    const cut = () => session.close()
+    signal?.addEventListener('abort', cut)
     try {
       await session.#bounded(client.connect(), mostAnswerBytes)
       return session
     } catch (error) {
       session.close()
       throw error
+    } finally {
+      signal?.removeEventListener('abort', cut)
     }
   }
 
@@ -60,8 +65,10 @@ export class Session {
    * sleeps in one is ended by the server, so it keeps a row from nobody for longer.
    */
   async begin(access: 'READ WRITE' | 'READ ONLY'): Promise<void> {
-    const limits = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout']
+    const limits = ['statement_timeout', 'idle_in_transaction_session_timeout']
     const set = limits.map(name => `SET LOCAL ${name} = ${this.#timeoutMs}`)
+    // A lock must be told from a server that is slow.
+    set.push(`SET LOCAL lock_timeout = ${Math.ceil(this.#timeoutMs / 2)}`)
     const text = [`BEGIN ISOLATION LEVEL READ COMMITTED ${access}`, ...set].join('; ')
     await this.#bounded(this.#client.query(text), mostAnswerBytes)
   }
@@ -70,14 +77,18 @@ export class Session {
     await this.#bounded(this.#client.query(how), mostAnswerBytes)
   }
 
-  /** @throws {TableTrouble}, or the server's error for data that it cannot hold */
+  /** @throws {TableTrouble}, or the server's error where it may concern these values alone */
   async query<Row extends object>(
     text: string,
     values: readonly unknown[],
     maxBytes = mostAnswerBytes,
   ): Promise<Row[]> {
-    const { rows } = await this.#bounded(this.#client.query<Row>(text, [...values]), maxBytes)
+    const { rows } = await this.#bounded(this.#client.query<Row>(text, [...values]), maxBytes, true)
     return rows
+  }
+
+  get bytesRead(): number {
+    return this.#socket.bytesRead
   }
 
   /** Does not wait for the server. */
@@ -88,7 +99,7 @@ export class Session {
   }
 
   /** A server that sends more than any answer needs is cut off. */
-  async #bounded<T>(asked: Promise<T>, maxBytes: number): Promise<T> {
+  async #bounded<T>(asked: Promise<T>, maxBytes: number, isOfData = false): Promise<T> {
     const before = this.#socket.bytesRead
     let isTooMuch = false
     const timer = setInterval(() => {
@@ -100,14 +111,12 @@ export class Session {
       return await asked
     } catch (error) {
       if (isTooMuch) throw new TableTrouble('Refused', `an answer has more than ${maxBytes} bytes`)
-      throw isData(error) ? error : troubleOf(error, this.#secrets)
+      throw isOfData && refusalOf(error) ? error : troubleOf(error, this.#secrets)
     } finally {
       clearInterval(timer)
     }
   }
 }
-
-const isData = (error: unknown): boolean => /^2[23]/.test(String((error as { readonly code?: unknown }).code))
 
 async function passwordOf({ passwordFile, password = '' }: PostgresPlace): Promise<string> {
   if (passwordFile === undefined) return password
@@ -121,15 +130,25 @@ async function passwordOf({ passwordFile, password = '' }: PostgresPlace): Promi
   }
 }
 
-/** Everything that the library would else take from the environment. */
 function settingsOf(place: PostgresPlace, timeoutMs: number): pg.ClientConfig {
   const { host, port, database, user } = place
   return {
-    ...{ host, port, database, user, ssl: tlsOf(place), options: '', application_name: 'skylab' },
+    ...{ host, port, database, user, ssl: tlsOf(place), application_name: 'skylab' },
     connectionTimeoutMillis: timeoutMs,
     // The server's own limit comes first, and is told as what it is.
     query_timeout: timeoutMs + 1_000,
     keepAlive: true,
+  }
+}
+
+/** The library takes what it was not given from the environment, and an empty text for what was not given. */
+function withoutVariables<T>(make: () => T): T {
+  const variables = Object.entries(process.env).filter(([name]) => name.startsWith('PG'))
+  for (const [name] of variables) delete process.env[name]
+  try {
+    return make()
+  } finally {
+    Object.assign(process.env, Object.fromEntries(variables))
   }
 }
 

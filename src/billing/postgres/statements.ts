@@ -32,7 +32,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
 SELECT $1, $2, each.name, each.value FROM unnest($3::text[], $4::text[]) AS each (name, value)
 ON CONFLICT (ns_uid, name) DO UPDATE SET ns_name = EXCLUDED.ns_name, value = EXCLUDED.value`,
     read: `SELECT h.ns_uid, h.ns_name, h.generation, h.revision, r.name, r.value, r.ns_name AS named
-FROM ${head} AS h LEFT JOIN ${rows} AS r ON r.ns_uid = h.ns_uid WHERE h.cluster = $1 AND h.closed_at IS NULL`,
+FROM (SELECT * FROM ${head} WHERE cluster = $1 AND closed_at IS NULL AND ns_uid > $2 ORDER BY ns_uid LIMIT $3) AS h
+LEFT JOIN ${rows} AS r ON r.ns_uid = h.ns_uid ORDER BY h.ns_uid`,
   }
 }
 

@@ -5,7 +5,7 @@ import { type JoinedRow, standingIn } from '../standing.ts'
 import { type BillTable, mostReadBytes, type Outcome, Refused, type Standing, TableTrouble } from '../table.ts'
 import { type PostgresPlace, Session } from './session.ts'
 import { type Statements, statementsOf } from './statements.ts'
-import { dataRefusal } from './troubles.ts'
+import { refusalOf } from './troubles.ts'
 
 export interface PostgresOptions {
   readonly place: PostgresPlace
@@ -16,7 +16,16 @@ export interface PostgresOptions {
   /** The name of this cluster in the heads. */
   readonly cluster: string
   readonly timeoutMs: number
+  /** Heads of one page of a read; fewer in tests. */
+  readonly pageHeads?: number
 }
+
+/** The largest bills of so many heads are a third of what an answer may have. */
+const pageHeads = 500
+/** Of all pages: what a process can keep. */
+const mostStandingBytes = 4 * mostReadBytes
+/** Bills of one call that wait in vain, one after another. */
+const mostLate = 3
 
 interface Claimed {
   readonly generation: string
@@ -35,16 +44,42 @@ export class PostgresTable implements BillTable {
 
   async write(bills: readonly Bill[], signal: AbortSignal): Promise<readonly Outcome[]> {
     const outcomes: Outcome[] = []
-    for (const bill of bills) outcomes.push(await this.#within(signal, session => this.#writeOne(session, bill)))
+    let late = 0
+    for (const bill of bills) {
+      try {
+        const outcome = await this.#within(signal, session => this.#writeOne(session, bill))
+        late = outcome instanceof Refused && outcome.reason === 'TimedOut' ? late + 1 : 0
+        outcomes.push(outcome)
+      } catch (error) {
+        // Those before it are done, and the next call meets the trouble first.
+        if (signal.aborted || outcomes.length === 0) throw error
+        break
+      }
+      // Each waits for as long, as where somebody has locked the whole table.
+      if (late === mostLate) break
+    }
     return outcomes
   }
 
   read(signal: AbortSignal): Promise<ReadonlyMap<string, Standing>> {
     return this.#within(signal, async session => {
+      const found = new Map<string, Standing>()
       await session.begin('READ ONLY')
-      const rows = await session.query<JoinedRow>(this.#statements.read, [this.#options.cluster], mostReadBytes)
+      for (let [after, bytes]: [string | undefined, number] = ['', 0]; after !== undefined; ) {
+        const values: unknown[] = [this.#options.cluster, after, this.#options.pageHeads ?? pageHeads]
+        const before = session.bytesRead
+        const rows = await session.query<JoinedRow>(this.#statements.read, values, mostReadBytes)
+        bytes += session.bytesRead - before
+        if (bytes > mostStandingBytes) throw new TableTrouble('Refused', `the table has more than ${bytes} bytes`)
+        for (const [uid, standing] of standingIn(rows)) found.set(uid, standing)
+        // It came in order: one that goes back would have no end.
+        const last = rows.at(-1)?.ns_uid
+        if (typeof last === 'string' && last === after)
+          throw new TableTrouble('Refused', 'a page repeats the one before')
+        after = typeof last === 'string' ? last : undefined
+      }
       await session.end('COMMIT')
-      return standingIn(rows)
+      return found
     })
   }
 
@@ -57,12 +92,18 @@ export class PostgresTable implements BillTable {
   async #within<T>(signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T> {
     const { place, timeoutMs } = this.#options
     signal.throwIfAborted()
+    const cut = () => void this.rest()
+    signal.addEventListener('abort', cut)
     try {
-      this.#session ??= await Session.open(place, timeoutMs)
+      this.#session ??= await Session.open(place, timeoutMs, signal)
       return await work(this.#session)
     } catch (error) {
       await this.rest()
+      // A drain must not wait for a statement, nor count it as a failure.
+      signal.throwIfAborted()
       throw error
+    } finally {
+      signal.removeEventListener('abort', cut)
     }
   }
 
@@ -76,10 +117,10 @@ export class PostgresTable implements BillTable {
       await session.end('COMMIT')
       return outcome
     } catch (error) {
-      const refusal = dataRefusal(error)
-      if (refusal === undefined) throw error
+      const refused = refusalOf(error)
+      if (!refused) throw error
       await session.end('ROLLBACK')
-      return new Refused(refusal)
+      return refused
     }
   }
 

@@ -1,6 +1,6 @@
 /** Errors of PostgreSQL and of its client, in our words. Pure. */
 import { cleaned, inFull, isKnown, reasonOf } from '../../base/reasons.ts'
-import { TableTrouble, type TroubleReason } from '../table.ts'
+import { Refused, TableTrouble, type TroubleReason } from '../table.ts'
 
 /** An SQLSTATE; undefined for an error that is not the server's answer. */
 const stateOf = (error: unknown): string | undefined => {
@@ -24,10 +24,16 @@ const byState: readonly (readonly [string, TroubleReason])[] = [
   ['57P', 'Unreachable'],
 ]
 
-/** Data that the tables cannot hold: that concerns one bill alone. */
-export function dataRefusal(error: unknown): string | undefined {
+/** Data that the tables cannot hold, and what a trigger or a view refuses. */
+const refusing = /^(2[23]|P0|44000)/
+/** A lock that was not got in time, and a statement that took too long. */
+const late = /^(55P03|57014)$/
+
+/** An error that concerns one bill alone: others may be written. */
+export function refusalOf(error: unknown): Refused | undefined {
   const state = stateOf(error)
-  return state !== undefined && /^2[23]/.test(state) ? detailOf(error, state, []) : undefined
+  if (state === undefined || !(refusing.test(state) || late.test(state))) return undefined
+  return new Refused(detailOf(error, state, []), late.test(state) ? 'TimedOut' : 'Refused')
 }
 
 /** @param secrets that must not be shown, whatever the server says */
