@@ -104,7 +104,11 @@ export class Comparing {
   #failed(error: unknown, signal: AbortSignal): void {
     signal.throwIfAborted()
     this.#options.onCompared('failed')
-    if (error instanceof TableTrouble) throw error
+    if (error instanceof TableTrouble) {
+      // What is refused now is refused at once again, and the bills that wait would be told so.
+      if (error.reason === 'Refused') this.#againMs = this.#options.clock.monotonicMs() + this.#options.compareMs
+      throw error
+    }
     this.#failures += 1
     this.#againMs = this.#options.clock.monotonicMs() + backoffMs(this.#failures, backoff)
     this.#trouble.failed(briefly(error as Error))

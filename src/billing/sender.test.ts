@@ -313,6 +313,19 @@ test('a compare closes what is gone, once the API server itself says so', async 
   expect(await scene.rows()).toEqual(['u1 1.0 42'])
 })
 
+test('a table that cannot be read keeps no bill from being sent', async () => {
+  let reads = 0
+  const read = async () => {
+    reads += 1
+    throw new TableTrouble('Refused', 'too many bytes')
+  }
+  scene.sender({ table: { ...scene.table, read } })
+  await scene.pass(20_000)
+  await scene.outbox.put(scene.declare())
+  await scene.pass()
+  expect([reads, await scene.rows()]).toEqual([1, ['u1 1.0 42']])
+})
+
 const crowd = (count: number, from = 0) =>
   Array.from({ length: count }, (_, i) => bill({ uid: `u${i + from}`, name: `t${i + from}` }))
 

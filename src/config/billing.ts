@@ -1,5 +1,6 @@
 /** The block `tenants.billing`: where the bills of namespaces go, and who pays where an LNamespace says nothing. */
 import { z } from 'zod'
+import { isLoopback } from '../base/loopback.ts'
 import { seconds } from './values.ts'
 
 export const billingDrivers = ['postgres', 'bigquery', 'sqlite'] as const
@@ -63,6 +64,12 @@ const postgres = z.strictObject({
 const project = z.string().regex(/^[a-z0-9.:-]{1,100}$/, { error: 'not the id of a project' })
 const dataset = z.string().regex(/^[A-Za-z0-9_]{1,1024}$/, { error: 'not the name of a dataset' })
 
+/** Whether nobody is between. */
+function isSafe(text: string): boolean {
+  const { protocol = '', host = '' } = URL.parse(text) ?? {}
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(host))
+}
+
 const bigquery = z.strictObject({
   projectId: project.optional().describe('default: `NC_PROJECT_ID`'),
   dataset: dataset.optional().describe('default: `NC_BIGQUERY_DATASET_NAME`'),
@@ -75,7 +82,11 @@ const bigquery = z.strictObject({
     .string()
     .optional()
     .describe('the JSON key of a service account; default: application default credentials'),
-  endpoint: z.url().default('https://bigquery.googleapis.com').describe('of the API'),
+  endpoint: z
+    .url()
+    .refine(isSafe, { error: 'is not https: whoever is between could read the token' })
+    .default('https://bigquery.googleapis.com')
+    .describe('of the API; `http` for this machine alone'),
 })
 
 const sqlite = z.strictObject({

@@ -42,6 +42,11 @@ describe('tenants.billing', () => {
     })
   })
 
+  test('asks BigQuery in the clear on this machine alone', async () => {
+    const bigquery = { projectId: 'p', dataset: 'd', endpoint: 'http://127.0.0.1:9050' }
+    expect((await load({ driver: 'bigquery', bigquery })).billing?.target).toMatchObject(bigquery)
+  })
+
   test('takes the variables of libpq where it says nothing itself', async () => {
     const env = { PGHOST: 'pg', PGPORT: '6543', PGDATABASE: 'd', PGUSER: 'u', PGPASSWORD: 'p' }
     const { billing } = await load({ driver: 'postgres', postgres: { user: 'mine' } }, env)
@@ -75,6 +80,18 @@ describe('tenants.billing', () => {
       { driver: 'bigquery' },
       { NC_PROJECT_ID: 'p', NC_BIGQUERY_DATASET_NAME: 'd', NC_BIGQUERY_TABLE_NAME: 't; DROP' },
       'NC_BIGQUERY_TABLE_NAME is not a name',
+    ],
+    [
+      'BigQuery is asked in the clear',
+      { driver: 'bigquery', bigquery: { endpoint: 'http://bigquery.example.org' } },
+      {},
+      'tenants.billing.bigquery.endpoint: is not https',
+    ],
+    [
+      'the endpoint of BigQuery is no URL',
+      { driver: 'bigquery', bigquery: { endpoint: 'nowhere' } },
+      {},
+      'tenants.billing.bigquery.endpoint',
     ],
     ['a table has a quote', { driver: 'sqlite', table: 'a"b', sqlite: { file: 'x' } }, {}, 'tenants.billing.table'],
     [

@@ -27,6 +27,6 @@ test.each([
   ['of hardly any', '', 'TimedOut'],
 ])('rows gives up pages without end %s', async (_, value, reason) => {
   const queries = endless(value, new ManualClock())
-  const asked = queries.rows({ text: 'SELECT 1', parameters: [] }, new AbortController().signal)
+  const asked = queries.rows({ text: 'SELECT 1', parameters: [], isWrite: false }, new AbortController().signal)
   await expect(asked).rejects.toMatchObject({ reason })
 })

@@ -26,6 +26,8 @@ export interface QueriesOptions {
 export interface Query {
   readonly text: string
   readonly parameters: readonly object[]
+  /** It must not run twice. What reads must: its former answer is old. */
+  readonly isWrite: boolean
 }
 
 /** A query may take so many times the limit of a request. */
@@ -71,26 +73,30 @@ export class Queries {
     await this.#options.http.close()
   }
 
-  async #run({ text, parameters }: Query, signal: AbortSignal): Promise<readonly ReadRow[]> {
+  async #run({ text, parameters, isWrite }: Query, signal: AbortSignal): Promise<readonly ReadRow[]> {
     const { location, timeoutMs } = this.#options
-    const asked = JSON.stringify([text, parameters])
-    if (this.#unanswered?.of !== asked) this.#unanswered = { of: asked, id: randomUUID() }
+    const requestId = isWrite ? this.#idOf(JSON.stringify([text, parameters])) : undefined
     const body = JSON.stringify({
       ...{ query: text, useLegacySql: false, parameterMode: 'NAMED', queryParameters: parameters },
-      ...{ requestId: this.#unanswered.id, timeoutMs: waitMs(timeoutMs), maxResults: pageRows },
+      ...(requestId !== undefined && { requestId }),
+      ...{ timeoutMs: waitMs(timeoutMs), maxResults: pageRows },
       ...(location !== undefined && { location }),
     })
     try {
       const rows = await this.#pages(await this.#ask('POST', new URL(this.#root), signal, body), signal)
-      this.#unanswered = undefined
+      if (isWrite) this.#unanswered = undefined
       return rows
     } catch (error) {
       // It has an answer, which the same id would only repeat.
-      if (error instanceof Conflict || (error instanceof TableTrouble && error.reason !== 'TimedOut')) {
-        this.#unanswered = undefined
-      }
+      const isAnswered = error instanceof Conflict || (error instanceof TableTrouble && error.reason !== 'TimedOut')
+      if (isWrite && isAnswered) this.#unanswered = undefined
       throw error
     }
+  }
+
+  #idOf(asked: string): string {
+    if (this.#unanswered?.of !== asked) this.#unanswered = { of: asked, id: randomUUID() }
+    return this.#unanswered.id
   }
 
   /** Waits for the query, and reads all pages. */

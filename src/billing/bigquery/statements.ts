@@ -13,6 +13,9 @@ export interface Statements {
 export function statementsOf(projectId: string, dataset: string, table: string): Statements {
   if (!project.test(projectId) || !datasetName.test(dataset)) throw new Error('not the name of a dataset')
   const { rows, head, log } = tableNames(table, '`', [projectId, dataset])
+  // No key is enforced: of two heads the closed one counts, then the newer one.
+  const one = `(SELECT * FROM ${head} WHERE TRUE QUALIFY ROW_NUMBER() OVER (PARTITION BY ns_uid
+  ORDER BY closed_at IS NOT NULL DESC, generation DESC, revision DESC) = 1)`
   return {
     // All bills at once, since each statement takes seconds. The fence is the condition of `claimed`: two transactions that
     // change the heads conflict, and BigQuery ends one of them.
@@ -21,7 +24,7 @@ CREATE TEMP TABLE claimed AS
 SELECT b.ns_uid, b.ns_name, b.ends, b.billing,
   IF(b.ends, IFNULL(h.generation, 0), b.generation) AS generation,
   IF(b.ends, IFNULL(h.revision, 0), b.revision) AS revision
-FROM UNNEST(@bills) AS b LEFT JOIN ${head} AS h ON h.ns_uid = b.ns_uid
+FROM UNNEST(@bills) AS b LEFT JOIN ${one} AS h ON h.ns_uid = b.ns_uid
 WHERE h.ns_uid IS NULL OR (h.closed_at IS NULL AND (b.ends OR h.generation < b.generation
   OR (h.generation = b.generation AND h.revision < b.revision)));
 MERGE ${head} AS h USING claimed AS c ON h.ns_uid = c.ns_uid
@@ -38,9 +41,9 @@ INSERT INTO ${rows} (ns_name, name, value, ns_uid)
 SELECT c.ns_name, l.name, l.value, c.ns_uid FROM UNNEST(@lines) AS l JOIN claimed AS c ON c.ns_uid = l.ns_uid;
 COMMIT TRANSACTION;
 SELECT h.ns_uid, c.ns_uid IS NOT NULL AS written, h.generation, h.revision, h.closed_at IS NOT NULL AS closed
-FROM UNNEST(@bills) AS b JOIN ${head} AS h ON h.ns_uid = b.ns_uid LEFT JOIN claimed AS c ON c.ns_uid = b.ns_uid;`,
+FROM UNNEST(@bills) AS b JOIN ${one} AS h ON h.ns_uid = b.ns_uid LEFT JOIN claimed AS c ON c.ns_uid = b.ns_uid;`,
     read: `SELECT h.ns_uid, h.ns_name, h.generation, h.revision, r.name, r.value, r.ns_name AS named
-FROM ${head} AS h LEFT JOIN ${rows} AS r ON r.ns_uid = h.ns_uid
+FROM ${one} AS h LEFT JOIN ${rows} AS r ON r.ns_uid = h.ns_uid
 WHERE h.cluster = @cluster AND h.closed_at IS NULL`,
   }
 }

@@ -106,6 +106,26 @@ test('a query whose answer was lost has the same id again, and any other one ano
   expect(fake.requestIds).toHaveLength(5)
 })
 
+test('a read has no id, and takes none from a write that was not answered', async () => {
+  const table = open(500)
+  fake.next.push('hangs')
+  await expect(table.write([bill()], signal)).rejects.toMatchObject({ reason: 'TimedOut' })
+  await table.read(signal)
+  expect(await table.write([bill()], signal)).toEqual(['written'])
+  expect(fake.requestIds).toHaveLength(2)
+})
+
+test('two heads of the same UID count as one', async () => {
+  const table = open()
+  await table.write([bill()], signal)
+  fake.database.exec('INSERT INTO T_head SELECT * FROM T_head')
+  expect(await table.write([bill({ generation: 2, billing: { a: '2' } })], signal)).toEqual(['written'])
+  expect(ask('SELECT generation FROM T_log')).toEqual([{ generation: 1 }, { generation: 2 }])
+  expect(ask('SELECT name FROM T')).toEqual([{ name: 'a' }])
+  const { read, write } = statementsOf('project', 'dataset', 'T')
+  expect([read, write].map(text => text.split('QUALIFY ROW_NUMBER()').length)).toEqual([2, 3])
+})
+
 test('read takes all pages', async () => {
   const table = open()
   const many = Array.from({ length: 25 }, (_, i) => bill({ uid: `u${i}`, name: `t${i}` }))

@@ -42,7 +42,7 @@ export class BigQueryTable implements BillTable {
       scalar('cluster', 'STRING', cluster),
       scalar('log', 'BOOL', log),
     ]
-    const rows = await queries.rows({ text: this.#statements.write, parameters }, signal)
+    const rows = await queries.rows({ text: this.#statements.write, parameters, isWrite: true }, signal)
     const heads = new Map(rows.map(row => [row.ns_uid, row]))
     return bills.map(bill => outcomeOf(bill, heads.get(bill.uid)))
   }
@@ -50,7 +50,7 @@ export class BigQueryTable implements BillTable {
   async read(signal: AbortSignal): Promise<ReadonlyMap<string, Standing>> {
     const { queries, cluster } = this.#options
     const parameters = [scalar('cluster', 'STRING', cluster)]
-    return standingIn(await queries.rows({ text: this.#statements.read, parameters }, signal))
+    return standingIn(await queries.rows({ text: this.#statements.read, parameters, isWrite: false }, signal))
   }
 
   /** Connections that rest cost nothing here. */

@@ -33,7 +33,10 @@ const queryRequest = z.strictObject({
   useLegacySql: z.literal(false),
   parameterMode: z.literal('NAMED'),
   queryParameters: z.array(parameter),
-  requestId: z.string().regex(/^[\x20-\x7e]{1,36}$/),
+  requestId: z
+    .string()
+    .regex(/^[\x20-\x7e]{1,36}$/)
+    .optional(),
   timeoutMs: z.number().int().positive(),
   maxResults: z.number().int().positive(),
   location: z.string().optional(),
@@ -60,6 +63,10 @@ const apiError = (status: number, reason: string, message: string) => ({
   status,
   body: { error: { code: status, message, errors: [{ reason, message, domain: 'global' }], status: reason } },
 })
+
+/** Of heads of the same UID, which no key keeps out. */
+const oneHead = `(SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY ns_uid
+  ORDER BY closed_at IS NOT NULL DESC, generation DESC, revision DESC) AS place FROM T_head) WHERE place = 1)`
 
 export class FakeBigQuery {
   readonly database = new DatabaseSync(':memory:')
@@ -177,10 +184,10 @@ CREATE TABLE T_log (ns_uid TEXT, ns_name TEXT, cluster TEXT, generation INTEGER,
     const parsed = queryRequest.safeParse(JSON.parse(text))
     if (!parsed.success) return apiError(400, 'invalid', z.prettifyError(parsed.error))
     const { requestId } = parsed.data
-    this.requestIds.push(requestId)
-    const rows = this.#done.get(requestId) ?? this.#run(parsed.data)
+    if (requestId !== undefined) this.requestIds.push(requestId)
+    const rows = this.#done.get(requestId ?? '') ?? this.#run(parsed.data)
     if (!rows) return apiError(400, 'invalidQuery', 'Syntax error: it is not a statement of this fake')
-    this.#done.set(requestId, rows)
+    if (requestId !== undefined) this.#done.set(requestId, rows)
     const id = `job_${this.#jobs.size + 1}`
     this.#jobs.set(id, { rows, looks: fault === 'slow-job' ? 2 : 0 })
     return { status: 200, body: this.#page(id, 0) }
@@ -208,7 +215,7 @@ CREATE TABLE T_log (ns_uid TEXT, ns_name TEXT, cluster TEXT, generation INTEGER,
     if (query === this.#statements.read) {
       return all(
         `SELECT h.ns_uid, h.ns_name, h.generation, h.revision, r.name, r.value, r.ns_name AS named
-FROM T_head h LEFT JOIN T r ON r.ns_uid = h.ns_uid WHERE h.cluster = ? AND h.closed_at IS NULL`,
+FROM ${oneHead} h LEFT JOIN T r ON r.ns_uid = h.ns_uid WHERE h.cluster = ? AND h.closed_at IS NULL`,
         'cluster',
       )
     }
@@ -224,7 +231,7 @@ FROM T_head h LEFT JOIN T r ON r.ns_uid = h.ns_uid WHERE h.cluster = ? AND h.clo
       `CREATE TEMP TABLE claimed AS SELECT b.ns_uid, b.ns_name, b.ends, b.billing,
   CASE WHEN b.ends THEN ifnull(h.generation, 0) ELSE b.generation END AS generation,
   CASE WHEN b.ends THEN ifnull(h.revision, 0) ELSE b.revision END AS revision
-FROM (${bills}) b LEFT JOIN T_head h ON h.ns_uid = b.ns_uid
+FROM (${bills}) b LEFT JOIN ${oneHead} h ON h.ns_uid = b.ns_uid
 WHERE h.ns_uid IS NULL OR (h.closed_at IS NULL AND (b.ends OR (h.generation, h.revision) < (b.generation, b.revision)))`,
       'bills',
     )
@@ -246,7 +253,7 @@ FROM json_each(?) l JOIN claimed c ON c.ns_uid = json_extract(l.value, '$.ns_uid
     const rows = all(
       `SELECT h.ns_uid, CASE WHEN c.ns_uid IS NULL THEN 'false' ELSE 'true' END AS written, h.generation, h.revision,
   CASE WHEN h.closed_at IS NULL THEN 'false' ELSE 'true' END AS closed
-FROM (${bills}) b JOIN T_head h ON h.ns_uid = b.ns_uid LEFT JOIN claimed c ON c.ns_uid = b.ns_uid`,
+FROM (${bills}) b JOIN ${oneHead} h ON h.ns_uid = b.ns_uid LEFT JOIN claimed c ON c.ns_uid = b.ns_uid`,
       'bills',
     )
     all('DROP TABLE claimed')
