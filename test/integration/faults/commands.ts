@@ -14,8 +14,13 @@ export const allCommands: readonly string[] = files.map(file => file.split('.')[
 /** Sent only by replicas that read the registry or prepull. */
 export const commandsOfPrepulling = ['read-catalogue', 'end-refresh', 'read-prepulls', 'write-prepulls'] as const
 
-/** Sent only by replicas that serve tenants, and by all of them: `test/integration/store/tenants.test.ts` repeats them. */
-export const commandsOfTenants = ['read-series', 'tell-tenant'] as const
+/**
+ * Sent only by replicas that serve tenants: `test/integration/store/tenants.test.ts` repeats them, and `store/bills.test.ts` has what
+ * those of bills guarantee.
+ */
+export const commandsOfTenants = [
+  ...['read-series', 'tell-tenant', 'put-bill', 'take-bills', 'end-bill', 'mark-bills'],
+] as const
 
 /** Sent only by replicas that stop idle labs: `test/integration/store/idle-*.test.ts` has what each of them guarantees. */
 export const commandsOfIdleness = [

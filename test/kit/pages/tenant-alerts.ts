@@ -16,6 +16,7 @@ const contended = (kind: string) => `skylab_reconcile_contended{instance="a",kin
 const queued = (replica: string) => `skylab_reconcile_queue_depth{instance="${replica}",kind="tenant"}`
 const counted = (condition: string) => `skylab_tenants{instance="a",condition="${condition}"}`
 const oldest = (replica: string) => `skylab_billing_oldest_seconds{instance="${replica}"}`
+const compares = (result: string) => `skylab_billing_compares_total{instance="a",driver="postgres",result="${result}"}`
 const bills = (result: string) => `skylab_billing_bills_total{instance="a",driver="postgres",result="${result}"}`
 
 const stories: readonly Story[] = [
@@ -69,6 +70,10 @@ const stories: readonly Story[] = [
   { alert: 'SkylabBillsRefused', at: 30, series: { ...always, [bills('closed')]: '0x5 0+1x60' }, raised: true },
   // What is older than what stands is as it should be.
   { alert: 'SkylabBillsRefused', at: 30, series: { ...always, [bills('older')]: '0+1x60' }, raised: false },
+  { alert: 'SkylabBillsNotCompared', at: 40, series: { ...always, [compares('failed')]: '0+0.2x60' }, raised: true },
+  { alert: 'SkylabBillsNotCompared', at: 40, series: { ...always, [compares('different')]: '0+1x60' }, raised: false },
+  // A database that was away once.
+  { alert: 'SkylabBillsNotCompared', at: 40, series: { ...always, [compares('failed')]: '0x20 1x40' }, raised: false },
 ]
 
 export const tenantAlertTests = testsOf(stories)
