@@ -14,8 +14,9 @@ import type { MemberTable, Person, RouteTable } from './tables.ts'
 import { mostTried, type Visitor, Visitors } from './visitors.ts'
 import type { Words } from './words.ts'
 
-/** A session by which alone somebody is known, at the host of an app, with the hash of its login. */
+/** A session by which alone somebody is known, at the host of an app. It is worth nothing without the login that it names. */
 export interface PresentedSession {
+  /** Only the cookie has it. */
   readonly sessionId: string
   readonly loginHash: string
 }

@@ -1,6 +1,7 @@
 /** The gateway's cookies at the hosts of apps. No script and no app can set one of these names, as `loginCookie`. Pure. */
 import type { HeaderList } from '../../base/request-head.ts'
-import { isHash } from '../../store/apps/ids.ts'
+import { isHash, isId } from '../../store/apps/ids.ts'
+import type { PresentedSession } from '../access/access.ts'
 import { beginsWith, clearCookie, setBrowserCookie, setCookie } from '../policy/cookies.ts'
 
 /** The session of the app whose host it is. */
@@ -12,23 +13,15 @@ export const nonceCookie = '__Host-Http-skylab-nonce-'
 export const nonceSeconds = 600
 /** Ways of one browser into one app at once, such as of tabs that it restores. */
 const mostNonces = 4
-const idForm = /^[\w-]{43}$/
-
-/** The session of an app. It is worth nothing without the login that it names. */
-export interface Entered {
-  /** Id of the session, which only this cookie has. */
-  readonly sessionId: string
-  readonly loginHash: string
-}
 
 /** It ends with the browser, and earlier with its entry in Redis. */
-export const setAppCookie = ({ sessionId, loginHash }: Entered): string =>
+export const setAppCookie = ({ sessionId, loginHash }: PresentedSession): string =>
   setBrowserCookie(appCookie, `${sessionId}.${loginHash}`)
 
 /** Browsers keep one cookie of this name. */
-export function enteredBy(rawHeaders: HeaderList): Entered | undefined {
+export function enteredBy(rawHeaders: HeaderList): PresentedSession | undefined {
   const [sessionId = '', loginHash = ''] = beginsWith(rawHeaders, appCookie).get(appCookie)?.split('.') ?? []
-  return idForm.test(sessionId) && isHash(loginHash) ? { sessionId, loginHash } : undefined
+  return isId(sessionId) && isHash(loginHash) ? { sessionId, loginHash } : undefined
 }
 
 /**

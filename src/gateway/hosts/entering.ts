@@ -2,13 +2,13 @@
  * The way to the host of an app: from there to the platform, which knows the login, and back with a code. The code can be used once,
  * for this app, in the browser that began.
  */
-import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
+import { randomUUID, timingSafeEqual } from 'node:crypto'
 import { appPrefix } from '../../apps/names.ts'
 import type { AppRoute } from '../../base/app-route.ts'
 import type { Buckets } from '../../base/buckets.ts'
 import { RetryLater } from '../../base/errors.ts'
 import type { CodeStore, CodeTerms } from '../../store/apps/codes.ts'
-import { isHash } from '../../store/apps/ids.ts'
+import { hashOf, isHash, newId } from '../../store/apps/ids.ts'
 import type { SessionStore } from '../../store/apps/sessions.ts'
 import type { Access } from '../access/access.ts'
 import type { RouteTable } from '../access/tables.ts'
@@ -19,7 +19,7 @@ import { forbiddenPage, notFoundPage } from '../policy/pages.ts'
 import { type AppTarget, checkNext, loginPath, nextIn, nextTo, oneOf } from '../policy/target.ts'
 import type { Tell } from '../server/login-pages.ts'
 import { notServed, type Reason, Refused } from '../server/refused.ts'
-import { type Answer, plain, redirect, type Visit } from '../server/visit.ts'
+import { type Answer, plain, redirect, retryAfter, type Visit } from '../server/visit.ts'
 import type { WayIn } from '../server/way-in.ts'
 import { clearNonceCookie, enteredBy, nonceOf, setAppCookie, setNonceCookies } from './cookies.ts'
 import { type FailedEntry, failedBy, failedEntryPage, leftBy, leftTo, mayHaveCode, statusOf } from './pages.ts'
@@ -52,8 +52,6 @@ const unseen = { 'Referrer-Policy': 'no-referrer', 'Cross-Origin-Opener-Policy':
 
 const unseenBy = (answer: Answer): Answer => ({ ...answer, headers: { ...answer.headers, ...unseen } })
 
-const hashOfNonce = (nonce: string) => createHash('sha256').update(nonce).digest('hex')
-
 export class Entering implements WayIn {
   readonly #parts: EnteringParts
 
@@ -64,8 +62,8 @@ export class Entering implements WayIn {
   begin({ incoming }: Visit, target: AppTarget): Answer {
     // The way is for tabs. One for each frame would push out those of tabs.
     if (isTopLevel(incoming) === false) return plain(401, 'log in first', { 'WWW-Authenticate': 'Bearer' })
-    const nonce = randomBytes(32).toString('base64url')
-    const hash = hashOfNonce(nonce)
+    const nonce = newId()
+    const hash = hashOf(nonce)!
     const { origin } = this.#parts.hosts.platform
     return redirect(`${origin}/console/enter/${target.id}?${queryOf({ nonce: hash }, nextTo(target))}`, {
       'Referrer-Policy': 'no-referrer',
@@ -155,8 +153,8 @@ export class Entering implements WayIn {
   }
 
   async #faultOf(terms: CodeTerms, { incoming }: Visit, appId: string): Promise<FailedEntry | undefined> {
-    const nonce = nonceOf(terms.nonceHash, incoming.rawHeaders)
-    if (terms.appId !== appId || nonce === undefined || !areEqual(hashOfNonce(nonce), terms.nonceHash)) return 'foreign'
+    const hash = hashOf(nonceOf(terms.nonceHash, incoming.rawHeaders) ?? '')
+    if (terms.appId !== appId || hash === undefined || !areEqual(hash, terms.nonceHash)) return 'foreign'
     return (await this.#isThisApp(appId, terms.appUid)) ? undefined : 'replaced'
   }
 
@@ -188,9 +186,6 @@ function failed(is: FailedEntry, tell: Tell): Refused {
 }
 
 const tooFast = (afterMs: number) =>
-  new Refused(
-    'slow',
-    plain(429, 'there were too many tries: wait a moment', { 'Retry-After': String(Math.ceil(afterMs / 1000)) }),
-  )
+  new Refused('slow', plain(429, 'there were too many tries: wait a moment', retryAfter(afterMs)))
 
 const areEqual = (one: string, other: string) => timingSafeEqual(Buffer.from(one), Buffer.from(other))

@@ -8,7 +8,7 @@ import type { TryRates } from '../access/tries.ts'
 import { cookiesOf, setLoginCookie } from '../policy/cookies.ts'
 import { type FailedLogin, failedLoginPage, logOutFirstPage, problemPage } from '../policy/pages.ts'
 import { Refused } from '../server/refused.ts'
-import { type Answer, redirect, type Visit } from '../server/visit.ts'
+import { type Answer, redirect, retryAfter, type Visit } from '../server/visit.ts'
 import type { Keeper, Kept } from './keeper.ts'
 
 /**
@@ -94,7 +94,7 @@ export function failed(
 ): Answer {
   const { status, says } = failures[is]
   const page = is === 'other' ? logOutFirstPage({ status, says }) : failedLoginPage({ status, says, next })
-  const wait = afterMs > 0 ? { 'Retry-After': String(Math.ceil(afterMs / 1000)) } : {}
+  const wait = afterMs > 0 ? retryAfter(afterMs) : {}
   return { ...page, headers: { ...page.headers, ...wait, ...(cookies.length > 0 && { 'Set-Cookie': cookies }) } }
 }
 

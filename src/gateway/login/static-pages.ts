@@ -8,7 +8,7 @@ import type { Site } from '../policy/site.ts'
 import { checkNext } from '../policy/target.ts'
 import { readForm } from '../server/form.ts'
 import type { LoginPages, Tell } from '../server/login-pages.ts'
-import { type Answer, redirect, type Visit } from '../server/visit.ts'
+import { type Answer, redirect, retryAfter, type Visit } from '../server/visit.ts'
 import { type EnterParts, failed, presentIn } from './enter.ts'
 
 export interface StaticPagesParts {
@@ -30,7 +30,7 @@ const problems = {
 const tooFast = (page: Answer, afterMs: number): Answer => ({
   ...page,
   status: 429,
-  headers: { ...page.headers, 'Retry-After': String(Math.ceil(afterMs / 1000)) },
+  headers: { ...page.headers, ...retryAfter(afterMs) },
 })
 
 export class StaticPages implements LoginPages {

@@ -17,7 +17,7 @@ import { isNavigation } from '../policy/head.ts'
 import { forbiddenPage, notFoundPage, problemPage, problems, type Start } from '../policy/pages.ts'
 import { type AppTarget, loginPath, nextTo } from '../policy/target.ts'
 import { Refused } from './refused.ts'
-import { type Answer, plain, redirect, type Visit } from './visit.ts'
+import { type Answer, plain, redirect, retryAfter, type Visit } from './visit.ts'
 import type { WayIn } from './way-in.ts'
 
 /** Somebody who may go to an app. */
@@ -153,8 +153,7 @@ export class Judge {
     const { afterMs, isKnown, succeeded } = tries.beginWords(words, visit.from.address ?? '')
     if (afterMs > 0) {
       onGuess(visit, 'slow')
-      const headers = { 'Retry-After': String(Math.ceil(afterMs / 1000)) }
-      throw new Refused('slow', plain(429, 'there were too many unknown tokens', headers))
+      throw new Refused('slow', plain(429, 'there were too many unknown tokens', retryAfter(afterMs)))
     }
     for (const word of words) {
       const identity = await this.#identity(word)

@@ -123,3 +123,6 @@ export function plain(status: number, words: string, headers: Answer['headers'] 
 export function redirect(location: string, headers: Answer['headers'] = {}): Answer {
   return { status: 303, headers: { Location: location, 'Cache-Control': 'no-store', ...headers }, body: '' }
 }
+
+/** How long to wait, in whole seconds. */
+export const retryAfter = (ms: number) => ({ 'Retry-After': String(Math.ceil(ms / 1000)) })

@@ -7,7 +7,9 @@ const form = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/
 /** 32 random bytes. */
 export const newId = (): string => randomBytes(32).toString('base64url')
 
+export const isId = (text: string): boolean => form.test(text)
+
 /** The SHA-256 of an id; undefined for text that is no id. */
-export const hashOf = (id: string): string | undefined => (form.test(id) ? hash('sha256', id, 'hex') : undefined)
+export const hashOf = (id: string): string | undefined => (isId(id) ? hash('sha256', id, 'hex') : undefined)
 
 export const isHash = (text: string): boolean => /^[0-9a-f]{64}$/.test(text)
