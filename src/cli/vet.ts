@@ -34,7 +34,7 @@ export async function vet(settings: Settings, options: VetOptions, output: Outpu
     const found = await readState(kube)
     const never = neverAllowed(found)
     if (options.write !== undefined) return await record(options.write, found, never, output)
-    const vetted = against ?? (await vettedFor(settings.vetted)(found.kubernetes))
+    const vetted = against ?? vettedFor(settings.vetted)(found.kubernetes)
     return tell(vetted, found, never, options, output)
   } catch (error) {
     if (!(error instanceof KubeError || error instanceof RetryLater)) throw error

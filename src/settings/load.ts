@@ -346,18 +346,21 @@ async function readRedisLogin({ redis }: Config, reader: FileReader, problems: s
   }
 }
 
+type NamedFiles = Pick<NonNullable<Config['api']['tls']>, keyof TlsFiles>
+
+const tlsFilesOf = ({ certFile, keyFile, clientCaFile }: NamedFiles, reader: FileReader): TlsFiles => ({
+  certFile: reader.path(certFile),
+  keyFile: reader.path(keyFile),
+  ...(clientCaFile !== undefined && { clientCaFile: reader.path(clientCaFile) }),
+})
+
 async function readTls(
   block: string,
-  { certFile, keyFile, clientCaFile }: Pick<NonNullable<Config['api']['tls']>, keyof TlsFiles>,
+  named: NamedFiles,
   reader: FileReader,
   problems: string[],
 ): Promise<ApiTls | undefined> {
-  const full = (path: string) => reader.path(path)
-  const files = {
-    certFile: full(certFile),
-    keyFile: full(keyFile),
-    ...(clientCaFile !== undefined && { clientCaFile: full(clientCaFile) }),
-  }
+  const files = tlsFilesOf(named, reader)
   try {
     return { files, first: await readPair(files) }
   } catch (error) {
@@ -370,14 +373,11 @@ async function readTls(
 /** A pair that cannot be used is no reason to serve no tenants: revocations need no webhook. */
 async function readWebhookFiles({ tenants: { webhooks } }: Config, reader: FileReader) {
   if (webhooks === undefined) return undefined
-  const files: TlsFiles = { certFile: reader.path(webhooks.certFile), keyFile: reader.path(webhooks.keyFile) }
-  try {
-    await readPair(files)
-    return { files, warnings: [] }
-  } catch (error) {
-    if (!(error instanceof UnusableFile)) throw error
-    const later = 'webhooks are served once it can be used'
-    return { files, warnings: [`tenants.webhooks.${error.key}: ${error.message}: ${later}`] }
+  const unusable: string[] = []
+  await readTls('tenants.webhooks', webhooks, reader, unusable)
+  return {
+    files: tlsFilesOf(webhooks, reader),
+    warnings: unusable.map(problem => `${problem}: webhooks are served once it can be used`),
   }
 }
 

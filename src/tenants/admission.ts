@@ -13,6 +13,8 @@ export interface Creation {
   /** Who asks. */
   readonly username: string
   readonly groups?: readonly string[]
+  /** All of who asks, as the API server sent it. */
+  readonly userInfo?: JsonObject
   readonly object: JsonObject
 }
 
@@ -38,15 +40,19 @@ export function creationIn(review: unknown): { readonly uid: string; readonly cr
   const { group, resource: plural } = asObject(resource)
   const isCreation = operation === 'CREATE' && group === tenantGroup && plural === 'lnamespaces' && !subResource
   if (!isCreation) return { uid, creation: undefined }
-  const { groups } = asObject(userInfo)
-  const username = asText(asObject(userInfo).username)
+  const asker = asObject(userInfo)
+  const { groups } = asker
+  const username = asText(asker.username)
   if (username === '') throw new BadReview('request.userInfo.username is empty')
   // One that is to be made has none yet when it is asked what is missing.
   const { name, generateName } = asObject(asObject(object).metadata)
   if (asText(name) + asText(generateName) === '') throw new BadReview('request.object has no name')
   return {
     uid,
-    creation: { username, groups: Array.isArray(groups) ? groups.map(asText) : [], object: asObject(object) },
+    creation: {
+      ...{ username, groups: Array.isArray(groups) ? groups.map(asText) : [] },
+      ...{ userInfo: asker, object: asObject(object) },
+    },
   }
 }
 

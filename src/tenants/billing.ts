@@ -1,10 +1,10 @@
 /** Who pays for the namespace of an LNamespace, and whether the table of bills says so. Pure. */
 import { createHash } from 'node:crypto'
 import { type BillEntry, type Billing, billingText } from '../base/bill.ts'
-import { asObject, asObjects, asText, type JsonObject } from '../base/json.ts'
+import { asObject, asText, type JsonObject } from '../base/json.ts'
 import { type BillingConfig, billingKey, longestBillingValue, mostBillingKeys, unprintable } from '../config/billing.ts'
 import type { Effect, Fact } from '../reconcile/types.ts'
-import { generationOf, nameOf, requesterOf } from './spec.ts'
+import { conditionIn, generationOf, nameOf, requesterOf } from './spec.ts'
 import { tenantAnnotations } from './words.ts'
 
 /** What the sender of bills knows of one LNamespace. */
@@ -71,12 +71,9 @@ export const entryOf = (fact: Fact, config: Pick<BillingConfig, 'defaults'>): Bi
 /** The condition of this name, as the status has it. */
 export const billedType = 'Billed'
 
-const billedIn = ({ owned }: Fact): JsonObject | undefined =>
-  asObjects(asObject(owned.status).conditions).find(({ type }) => type === billedType)
-
 /** The condition, if it is about what is in effect now. */
 export function billedSoFar(fact: Fact, billing: Billing): JsonObject | undefined {
-  const condition = billedIn(fact)
+  const condition = conditionIn(fact, billedType)
   const told = asObject(asObject(fact.owned.status).billing) as Billing
   const isOfThis = condition?.observedGeneration === generationOf(fact) && billingText(told) === billingText(billing)
   return isOfThis ? condition : undefined

@@ -56,6 +56,10 @@ export const createdAt = ({ owned }: Fact): string => asText(asObject(owned.meta
 export const requesterOf = ({ owned }: Fact): string =>
   asText(asObject(asObject(owned.metadata).annotations)[tenantAnnotations.requester])
 
+/** A condition of its status. */
+export const conditionIn = ({ owned }: Fact, type: string): JsonObject | undefined =>
+  asObjects(asObject(owned.status).conditions).find(condition => condition.type === type)
+
 /** Whether its dependents are to stay when it is gone. */
 export function isOrphaning({ deleting, owned }: Fact): boolean {
   const { finalizers } = asObject(owned.metadata)

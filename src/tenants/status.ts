@@ -1,14 +1,14 @@
 /** The status of an LNamespace: its conditions, with reasons in words. Pure. */
 import { type Billing, billingText } from '../base/bill.ts'
-import { asObject, asObjects, type JsonObject } from '../base/json.ts'
+import { asObject, type JsonObject } from '../base/json.ts'
 import { keyOf } from '../kube/cache.ts'
 import type { Fact, Result, StatusPatch } from '../reconcile/types.ts'
-import { billedSoFar, billedType, billingOf, isBilled } from './billing.ts'
+import { type BillingWorld, billedSoFar, billedType, billingOf, isBilled } from './billing.ts'
 import { mayImpersonate } from './effective.ts'
 import { runningGrants } from './grants.ts'
 import { platformName, sudoGroup } from './names.ts'
 import { isOwnedBy } from './objects.ts'
-import { type Checked, countsOf, generationOf, nameOf, type TenantSpec } from './spec.ts'
+import { type Checked, conditionIn, countsOf, generationOf, nameOf, type TenantSpec } from './spec.ts'
 import { frozenWords } from './words.ts'
 import { admitted, ownNamespace, type TenantWorld } from './world.ts'
 
@@ -36,18 +36,21 @@ export function tenantStatus(name: string, world: TenantWorld, result: Result, n
   const access = accessState(of, spec, world, result, nowMs)
   const states = { Accepted: accepted, NamespaceReady: namespace, AccessReady: access }
   const ready = readyState(Object.values(states), result)
-  const billed = billedState(of, spec !== undefined, world, result)
+  const billing = billingIn(of, spec !== undefined, world)
+  const billed = billing && billedState(of, billing, world.billing!, result)
   const all = { ...states, ...(billed && { [billedType]: billed }), Ready: ready }
   return {
     of,
     status: {
-      ...{ ...factsOf(of, spec, world, nowMs), ...billingFacts(of, billed && billingIn(of, world)) },
+      ...{ ...factsOf(of, spec, world, nowMs), ...billingFacts(of, billing) },
       conditions: conditionsOf(of, all, nowMs),
     },
   }
 }
 
-const billingIn = (of: Fact, { billing }: TenantWorld): Billing | undefined => billing && billingOf(of, billing.config)
+/** Billing in effect; undefined where there is no bill. */
+const billingIn = (of: Fact, isAdmitted: boolean, { billing }: TenantWorld): Billing | undefined =>
+  billing && isBilled(of, isAdmitted) ? billingOf(of, billing.config) : undefined
 
 /** Billing in effect, without the keys that were; nothing of it where bills are not sent. */
 function billingFacts(of: Fact, billing: Billing | undefined): JsonObject {
@@ -57,17 +60,10 @@ function billingFacts(of: Fact, billing: Billing | undefined): JsonObject {
   return { billing: { ...Object.fromEntries(former), ...billing } }
 }
 
-/**
- * The replica that sends knows it. Others leave it as the status has it: they know less than whoever wrote it. Undefined where
- * there is no bill.
- */
-function billedState(of: Fact, isAdmitted: boolean, world: TenantWorld, { due }: Result): State | undefined {
-  const { billing } = world
-  if (!billing || !isBilled(of, isAdmitted)) return undefined
-  const inEffect = billingOf(of, billing.config)
-  const text = billingText(inEffect)
-  const told = billing.told(of.uid)
-  if (told?.is === 'written' && told.text === text) return yes('Billed')
+/** The replica that sends knows it. Others leave it as the status has it: they know less than whoever wrote it. */
+function billedState(of: Fact, inEffect: Billing, world: BillingWorld, { due }: Result): State {
+  const told = world.told(of.uid)
+  if (told?.is === 'written' && told.text === billingText(inEffect)) return yes('Billed')
   if (told?.is === 'not') return no(told.reason, told.message)
   const { status, reason, message } = billedSoFar(of, inEffect) ?? {}
   if (typeof reason === 'string' && typeof message === 'string') {
@@ -161,9 +157,6 @@ function conditionsOf(of: Fact, states: Readonly<Record<string, State>>, nowMs: 
     return { type, status, reason, message, observedGeneration: generationOf(of), lastTransitionTime }
   })
 }
-
-const conditionIn = ({ owned }: Fact, type: string): JsonObject | undefined =>
-  asObjects(asObject(owned.status).conditions).find(condition => condition.type === type)
 
 /** Whether a condition is true, as the status says. */
 export const isTrue = (fact: Fact, type: ConditionType | typeof billedType): boolean =>

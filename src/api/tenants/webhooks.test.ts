@@ -83,7 +83,7 @@ describe('createWebhooks', () => {
     },
   )
 
-  test('reads no more at once than it has room for, and all again when bodies are through', async () => {
+  test('reads no more at once than it has room for, and counts a body as what it declares', async () => {
     const { app, post } = site()
     const body = () => new ReadableStream({ pull: () => new Promise(() => {}) })
     const headers = { 'content-length': `${3 * 1024 * 1024}` }
@@ -93,9 +93,9 @@ describe('createWebhooks', () => {
     expect((await post('mutate', creation('eve', mine))).status).toBe(503)
     expect(hanging).toHaveLength(16)
     const small = site()
-    const slow = { method: 'POST', headers: { 'content-length': '100' }, body: body(), duplex: 'half' } as never
+    const slow = { method: 'POST', headers: { 'content-length': '100' }, duplex: 'half' }
     for (let i = 0; i < 1_000; i++)
-      void small.app.request('/webhooks/lnamespace/mutate', slow && { ...(slow as object), body: body() })
+      void small.app.request('/webhooks/lnamespace/mutate', { ...slow, body: body() } as never)
     expect((await small.post('mutate', creation('eve', mine))).status).toBe(200)
   })
 

@@ -1,5 +1,6 @@
 /** The webhooks of LNamespaces, which the API server asks. Nothing else is served on their port. */
 import { Hono } from 'hono'
+import { asObject, asText } from '../../base/json.ts'
 import { BadReview, type Creation, creationIn, type JsonPatch, patchesFor, refusalOf } from '../../tenants/admission.ts'
 import { billingGroups } from '../../tenants/settings.ts'
 import type { TenantSettings } from '../../tenants/spec.ts'
@@ -28,7 +29,7 @@ interface Answer {
   readonly status?: { readonly code: number; readonly reason: string; readonly message: string }
 }
 
-type Judge = (creation: Creation, userInfo: unknown) => Promise<Answer>
+type Judge = (creation: Creation) => Promise<Answer>
 
 export function createWebhooks({ settings, mayOverride, onAnswer }: WebhooksParts): Hono {
   const inFlight = new TotalLimit(maxBytesInFlight, 'reviews')
@@ -51,7 +52,7 @@ export function createWebhooks({ settings, mayOverride, onAnswer }: WebhooksPart
       try {
         const review: unknown = await c.req.json().catch(() => undefined)
         const { uid, creation } = creationIn(review)
-        const answer = creation ? await judge(creation, userInfoIn(review)) : { allowed: true }
+        const answer = creation ? await judge(creation) : { allowed: true }
         onAnswer(webhook, resultOf(answer))
         return c.json({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: responseOf(uid, answer) })
       } catch (error) {
@@ -61,10 +62,10 @@ export function createWebhooks({ settings, mayOverride, onAnswer }: WebhooksPart
       }
     })
   serve('mutate', async creation => ({ allowed: true, patches: patchesFor(creation, billingGroups(settings.tenants)) }))
-  serve('validate', async (creation, userInfo) => {
-    const name = String((creation.object.metadata as { name: unknown }).name)
+  serve('validate', async creation => {
+    const name = asText(asObject(creation.object.metadata).name)
     try {
-      const refusal = await refusalOf(creation, settings, () => mayOverride(name, userInfo))
+      const refusal = await refusalOf(creation, settings, () => mayOverride(name, creation.userInfo))
       if (refusal === undefined) return { allowed: true }
       return { allowed: false, status: { code: 403, reason: 'Forbidden', message: refusal } }
     } catch {
@@ -76,8 +77,6 @@ export function createWebhooks({ settings, mayOverride, onAnswer }: WebhooksPart
   app.onError((_, c) => c.text('this replica cannot answer now', 503))
   return app
 }
-
-const userInfoIn = (review: unknown): unknown => (review as { request: { userInfo: unknown } }).request.userInfo
 
 const resultOf = ({ allowed, status }: Answer) => (allowed ? 'allowed' : status?.code === 503 ? 'failed' : 'refused')
 

@@ -12,10 +12,11 @@ import type { Rest } from './rest.ts'
 export async function serveTenants(settings: Settings): Promise<void> {
   const otel = settings.config.tracing.endpoint ? await import('../../telemetry/otel.ts') : undefined
   const billing = settings.billing ? await import('./billing.ts') : undefined
-  const replica = makeTenantReplica(settings, otel?.createTracing, billing?.joinBilling)
+  const made = makeTenantReplica(settings, otel?.createTracing, billing?.joinBilling)
+  // They need no watch: a creation is judged by the configuration.
+  const replica: TenantReplica = { ...made, stages: [...made.stages, { when: 'first', parts: await webhooksOf(made) }] }
   const waiting = new Set([kubernetesName])
   const rest = await restOf(replica, waiting)
-  const webhooks = await webhooksOf(replica)
   await live({
     ...{
       basics: replica.basics,
@@ -24,11 +25,9 @@ export async function serveTenants(settings: Settings): Promise<void> {
       readiness: readinessOfDeclared(waiting, replica, rest),
     },
     listen: rest?.listen,
-    start: signal => start(replica, { rest, webhooks }, waiting, signal),
+    start: signal => start(replica, rest, waiting, signal),
     onDrained: () => rest?.part.stop?.(),
-    onClosing: async () => {
-      await Promise.all([rest?.part.close?.(), webhooks?.close?.()])
-    },
+    onClosing: () => rest?.part.close?.(),
   })
 }
 
@@ -41,24 +40,22 @@ async function restOf(replica: TenantReplica, waiting: ReadonlySet<string>): Pro
 }
 
 /** The webhooks, if the configuration wants them: nothing of them is loaded else. */
-async function webhooksOf({ basics, kube, world }: TenantReplica): Promise<Part | undefined> {
+async function webhooksOf({ basics, kube, world }: TenantReplica): Promise<readonly Part[]> {
   const { webhooks } = basics.config.tenants
   const { webhookFiles: files } = basics.settings
-  if (webhooks === undefined || files === undefined) return undefined
+  if (webhooks === undefined || files === undefined) return []
   const { joinWebhooks } = await import('./webhooks.ts')
-  return joinWebhooks(basics, kube, world.settings, { port: webhooks.port, files })
+  return [joinWebhooks(basics, kube, world.settings, { port: webhooks.port, files })]
 }
 
 async function start(
   replica: TenantReplica,
-  { rest, webhooks }: { readonly rest: Rest | undefined; readonly webhooks: Part | undefined },
+  rest: Rest | undefined,
   waiting: Set<string>,
   signal: AbortSignal,
 ): Promise<void> {
   const { basics, watches, policies, stages } = replica
   startParts(stages, 'first')
-  // They need no watch: a creation is judged by the configuration.
-  webhooks?.start?.()
   await watches.group.whenReady(signal)
   waiting.delete(kubernetesName)
   rest?.part.start?.()

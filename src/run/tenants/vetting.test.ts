@@ -27,7 +27,7 @@ async function started(freezes: boolean, isVetted = true) {
   const vetted = await readState(kube)
   const [clock, log, changes] = [new ManualClock(), keepingLog(), [] as boolean[]]
   const onChange = () => void changes.push(vetting.frozen)
-  const vettedFor = async () => (isVetted ? vetted : undefined)
+  const vettedFor = () => (isVetted ? vetted : undefined)
   vetting = new Vetting({ ...{ kube, vettedFor, freezes, clock, log, onChange }, intervalMs: 1_000 })
   expect([vetting.differences, vetting.frozen]).toEqual([undefined, false])
   vetting.start()
@@ -65,7 +65,7 @@ test('Vetting counts what is gone, and does not freeze for it', async () => {
   rights = [rule]
   const vetted = await readState(kube)
   const clock = new ManualClock()
-  const options = { vettedFor: async () => vetted, freezes: true, clock, log: keepingLog(), onChange: () => {} }
+  const options = { vettedFor: () => vetted, freezes: true, clock, log: keepingLog(), onChange: () => {} }
   rights = []
   vetting = new Vetting({ kube, ...options, intervalMs: 1_000 })
   vetting.start()

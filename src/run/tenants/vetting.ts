@@ -34,7 +34,7 @@ export async function readState(
 export interface VettingOptions {
   readonly kube: Pick<KubeClient, 'request' | 'list'>
   /** The vetted state for a version, such as `1.36`; undefined: it was never vetted. */
-  readonly vettedFor: (kubernetes: string) => Promise<VettedState | undefined>
+  readonly vettedFor: (kubernetes: string) => VettedState | undefined
   /** Whether nothing is granted while there are differences. */
   readonly freezes: boolean
   readonly clock: Clock
@@ -125,7 +125,7 @@ async function differencesOf(
   signal: AbortSignal,
 ): Promise<readonly Difference[]> {
   const found = await readState(kube, signal)
-  const vetted = await vettedFor(found.kubernetes)
+  const vetted = vettedFor(found.kubernetes)
   const unknown = { what: 'version', of: 'Kubernetes', found: found.kubernetes }
   return [...(vetted ? compareStates(vetted, found) : [unknown]), ...neverAllowed(found)]
 }

@@ -24,8 +24,8 @@ export function compareStates(vetted: VettedState, found: VettedState): readonly
     ...vettedRoles.flatMap(role => {
       const [before, now] = [vetted.roles[role], found.roles[role]]
       return [
-        ...between(`source of ${role}`, named(before?.from), named(now?.from)),
-        ...between(`right of ${role}`, before?.rights ?? {}, now?.rights ?? {}),
+        ...between(`source of ${role}`, named(before.from), named(now.from)),
+        ...between(`right of ${role}`, before.rights, now.rights),
       ]
     }),
   ]
@@ -34,7 +34,7 @@ export function compareStates(vetted: VettedState, found: VettedState): readonly
 /** Rights that no vetting allows: with them a user of a tenant leaves it. */
 export function neverAllowed({ roles }: VettedState): readonly Difference[] {
   return vettedRoles.flatMap(role =>
-    Object.entries(roles[role]?.rights ?? {}).flatMap(([of, verbs]) => {
+    Object.entries(roles[role].rights).flatMap(([of, verbs]) => {
       const isBad = (verb: string) => isNever(of, verb) || (role === everybody && isNeverForAll(of, verb))
       const bad = verbs.split(' ').filter(isBad)
       return bad.length === 0 ? [] : [{ what: `right of ${role} that no vetting allows`, of, found: bad.join(' ') }]
@@ -74,7 +74,7 @@ function between(
 
 const own = (record: Readonly<Record<string, string>>, key: string) =>
   Object.hasOwn(record, key) ? record[key] : undefined
-const named = (names: readonly string[] = []) => Object.fromEntries(names.map(name => [name, 'aggregated']))
+const named = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, 'aggregated']))
 /** Of the resources of tenants and of apps. */
 const isOurs = (of: string) => of.startsWith('skylab:') || ourGroup.test(of)
 const ourGroup = new RegExp(
