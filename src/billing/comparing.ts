@@ -6,6 +6,7 @@ import { jittered } from '../base/loop.ts'
 import { briefly } from '../kube/client.ts'
 import { Rarely } from '../telemetry/rarely.ts'
 import { type Compared, type CompareOptions, compareBills, type Gone } from './compare.ts'
+import { backoff } from './outage.ts'
 import { TableTrouble } from './table.ts'
 
 export interface ComparingOptions extends CompareOptions {
@@ -18,7 +19,6 @@ export interface ComparingOptions extends CompareOptions {
 }
 
 const jitter = 0.1
-const backoff = { baseMs: 500, capMs: 5_000 }
 
 export class Comparing {
   readonly #options: ComparingOptions

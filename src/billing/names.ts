@@ -1,6 +1,6 @@
 /** Names of tables, matched and quoted: they come from the configuration, and are the only words of a statement that do. Pure. */
 
-const form = /^[A-Za-z_][A-Za-z0-9_]{0,49}$/
+import { tableForm } from '../config/billing.ts'
 
 export interface TableNames {
   readonly rows: string
@@ -14,7 +14,7 @@ export interface TableNames {
  * @throws for what the schema refuses
  */
 export function tableNames(table: string, quote: '"' | '`', before: readonly string[] = []): TableNames {
-  if (!form.test(table)) throw new Error(`not the name of a table: ${JSON.stringify(table)}`)
+  if (!tableForm.test(table)) throw new Error(`not the name of a table: ${JSON.stringify(table)}`)
   const named = (name: string) => {
     // BigQuery quotes the whole path at once.
     if (quote === '`') return `\`${[...before, name].join('.')}\``

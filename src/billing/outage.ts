@@ -3,7 +3,8 @@ import { backoffMs } from '../base/backoff.ts'
 import type { Clock } from '../base/clock.ts'
 import type { TableTrouble } from './table.ts'
 
-const backoff = { baseMs: 500, capMs: 5_000 }
+/** Pauses after failures, whoever fails. */
+export const backoff = { baseMs: 500, capMs: 5_000 }
 /** A reason stays for so long: one that changes with each attempt would write the status of each LNamespace that waits. */
 const reasonMs = 300_000
 

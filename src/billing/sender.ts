@@ -14,7 +14,7 @@ import type { Compared, Gone } from './compare.ts'
 import { Comparing } from './comparing.ts'
 import { Ledger } from './ledger.ts'
 import type { Depth, SenderOptions } from './options.ts'
-import { Outage } from './outage.ts'
+import { backoff, Outage } from './outage.ts'
 import { type Outcome, Refused, TableTrouble, troubleWords } from './table.ts'
 import { wavesOf } from './waves.ts'
 
@@ -24,7 +24,6 @@ const idleMs = 2_000
 /** The same while the database is away. It must be a part of what a lease is known to last. */
 const troubleMs = 1_000
 const jitter = 0.1
-const backoff = { baseMs: 500, capMs: 5_000 }
 /** The share of a lease in which nobody else can have it. */
 const heldShare = 0.66
 /** The share after which a round ends, if the database is slow: what it tells would else be believed by nobody. */

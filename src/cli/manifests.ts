@@ -1,8 +1,8 @@
 /** `skylab check --manifests`: finds images in manifests that have only a tag. */
-import { readFile } from 'node:fs/promises'
 import { hasDigest } from '../config/image-name.ts'
 import { ConfigError } from '../config/problems.ts'
 import { parseAllYaml } from '../config/yaml.ts'
+import { readText } from '../settings/source.ts'
 
 const lists = ['initContainers', 'containers', 'ephemeralContainers']
 
@@ -11,9 +11,7 @@ const lists = ['initContainers', 'containers', 'ephemeralContainers']
  * @throws {ConfigError} when the file cannot be read, or is not YAML
  */
 export async function manifestWarnings(file: string): Promise<string[]> {
-  const text = await readFile(file, 'utf8').catch(error => {
-    throw new ConfigError(file, [`cannot be read (${error.code})`])
-  })
+  const text = await readText(file)
   const yaml = parseAllYaml(text)
   if ('problems' in yaml) throw new ConfigError(file, yaml.problems)
   return yaml.values.flatMap(manifest =>

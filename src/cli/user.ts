@@ -1,5 +1,4 @@
 /** The files of `skylab render`: identity and request, checked as the service checks them. */
-import { readFile } from 'node:fs/promises'
 import { checkCreate } from '../api/bounds/create.ts'
 import { checkedJson } from '../api/bounds/json.ts'
 import { createBody } from '../api/labs/schemas.ts'
@@ -9,6 +8,7 @@ import { ConfigError, schemaProblems } from '../config/problems.ts'
 import type { Config } from '../config/schema.ts'
 import { identityOf, personForm } from '../identity/tokens.ts'
 import { readYaml } from '../settings/load.ts'
+import { readSource } from '../settings/source.ts'
 
 /** Placeholder for the token of a user whose file has none. */
 export const noToken = '<the token of the user>'
@@ -31,9 +31,7 @@ export async function readUser(file: string): Promise<Identity> {
 export async function readLab(file: string, { api, lab }: Pick<Config, 'api' | 'lab'>): Promise<CreateRequest> {
   const { limits } = api
   const body = createBody({ sizes: Object.keys(lab.sizes), limits })
-  const bytes = await readFile(file).catch(error => {
-    throw new ConfigError(file, [`cannot be read (${error.code})`])
-  })
+  const bytes = await readSource(file)
   try {
     const parsed = body.safeParse(JSON.parse(checkedJson(bytes, limits)))
     if (!parsed.success) throw new ConfigError(file, schemaProblems(parsed.error))

@@ -1,5 +1,5 @@
 /** `skylab vet`: compares what a cluster gives to users of tenants with what was vetted, or records it. */
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import packageJson from '../../package.json' with { type: 'json' }
 import { systemClock } from '../base/clock.ts'
 import { RetryLater } from '../base/errors.ts'
@@ -7,6 +7,7 @@ import { ConfigError } from '../config/problems.ts'
 import { KubeClient, KubeError } from '../kube/client.ts'
 import { readState } from '../run/tenants/vetting.ts'
 import type { Settings } from '../settings/load.ts'
+import { readText } from '../settings/source.ts'
 import { stateIn } from '../settings/vetted.ts'
 import { silentLogger } from '../telemetry/log.ts'
 import { compareStates, type Difference, neverAllowed } from '../tenants/vetting/compare.ts'
@@ -46,9 +47,7 @@ export async function vet(settings: Settings, options: VetOptions, output: Outpu
 }
 
 async function readAgainst(file: string): Promise<VettedState> {
-  const text = await readFile(file, 'utf8').catch(error => {
-    throw new ConfigError(file, [`cannot be read (${error.code})`])
-  })
+  const text = await readText(file)
   const state = stateIn(text)
   if (typeof state === 'string') throw new ConfigError(file, [state])
   return state

@@ -6,10 +6,13 @@ import { seconds } from './values.ts'
 export const billingDrivers = ['postgres', 'bigquery', 'sqlite'] as const
 export type BillingDriver = (typeof billingDrivers)[number]
 
+/** The environment may give these names too, and each is matched again where it is put into a statement. */
+export const tableForm = /^[A-Za-z_][A-Za-z0-9_]{0,49}$/
+export const projectForm = /^[a-z0-9.:-]{1,100}$/
+export const datasetForm = /^[A-Za-z0-9_]{1,1024}$/
+
 /** The name of a table or of what contains it. It is quoted too. */
-const sqlName = z
-  .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,49}$/, { error: 'not a name of letters, digits and _ with at most 50 characters' })
+const sqlName = z.string().regex(tableForm, { error: 'not a name of letters, digits and _ with at most 50 characters' })
 
 /** As the definition of LNamespaces has them. */
 export const billingKey = /^[a-z0-9]([-a-z0-9_.]{0,61}[a-z0-9])?$/
@@ -61,8 +64,8 @@ const postgres = z.strictObject({
 })
 
 /** Of Google, as its documentation has them. */
-const project = z.string().regex(/^[a-z0-9.:-]{1,100}$/, { error: 'not the id of a project' })
-const dataset = z.string().regex(/^[A-Za-z0-9_]{1,1024}$/, { error: 'not the name of a dataset' })
+const project = z.string().regex(projectForm, { error: 'not the id of a project' })
+const dataset = z.string().regex(datasetForm, { error: 'not the name of a dataset' })
 
 /** Whether nobody is between. */
 function isSafe(text: string): boolean {

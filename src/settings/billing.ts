@@ -1,32 +1,21 @@
 /** Where bills go: the block `tenants.billing` with what the environment adds to it, checked. */
 import { isLoopback } from '../base/loopback.ts'
-import { type BillingConfig, type BillingDriver, tenantBilling } from '../config/billing.ts'
+import type { BigQueryPlace, PostgresPlace } from '../billing/places.ts'
+import {
+  type BillingConfig,
+  type BillingDriver,
+  datasetForm,
+  projectForm,
+  tableForm,
+  tenantBilling,
+} from '../config/billing.ts'
 import type { Config } from '../config/schema.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
 export type BillingTarget =
-  | {
-      readonly driver: 'postgres'
-      readonly host: string
-      readonly port: number
-      readonly database: string
-      readonly user: string
-      readonly passwordFile?: string | undefined
-      readonly password?: string | undefined
-      readonly schema: string
-      readonly tls: boolean
-      readonly authorities?: string | undefined
-    }
-  | {
-      readonly driver: 'bigquery'
-      readonly projectId: string
-      readonly dataset: string
-      readonly location?: string | undefined
-      /** The full path. */
-      readonly credentialsFile?: string | undefined
-      readonly endpoint: string
-    }
+  | (PostgresPlace & { readonly driver: 'postgres'; readonly schema: string })
+  | (BigQueryPlace & { readonly driver: 'bigquery' })
   | { readonly driver: 'sqlite'; readonly file: string }
 
 export interface BillingSettings {
@@ -155,8 +144,8 @@ function portOf(text: string | undefined, need: Need): number {
 }
 
 const forms: Readonly<Record<string, RegExp>> = {
-  'bigquery.projectId': /^[a-z0-9.:-]{1,100}$/,
-  'bigquery.dataset': /^[A-Za-z0-9_]{1,1024}$/,
+  'bigquery.projectId': projectForm,
+  'bigquery.dataset': datasetForm,
 }
 
 function targetOf(billing: BillingConfig, env: Environment, problems: string[]): BillingTarget | undefined {
@@ -169,7 +158,7 @@ function targetOf(billing: BillingConfig, env: Environment, problems: string[]):
     return ''
   }
   const target = targets[billing.driver](billing, env, need)
-  if (!/^[A-Za-z_][A-Za-z0-9_]{0,49}$/.test(tableOf(billing, env))) {
+  if (!tableForm.test(tableOf(billing, env))) {
     problems.push(`${at}.table: NC_BIGQUERY_TABLE_NAME is not a name of letters, digits and _`)
   }
   return problems.length > before ? undefined : target

@@ -25,6 +25,7 @@ import {
 import { withCulling } from './culling.ts'
 import { servesGateway } from './gateway-checks.ts'
 import { type LoginFiles, readLoginFiles, withoutLogin } from './gateway-files.ts'
+import { readText } from './source.ts'
 import { readVetted } from './vetted.ts'
 
 const keyBytes = 32
@@ -181,9 +182,7 @@ function withRun(file: string, value: unknown, run: Run): unknown {
  * @throws {ConfigError}
  */
 export async function readYaml(file: string): Promise<unknown> {
-  const text = await readFile(file, 'utf8').catch(error => {
-    throw new ConfigError(file, [`cannot be read (${error.code})`])
-  })
+  const text = await readText(file)
   const yaml = parseYaml(text)
   if ('problems' in yaml) throw new ConfigError(file, yaml.problems)
   return yaml.value ?? {}

@@ -3,18 +3,10 @@ import { readFile } from 'node:fs/promises'
 import type { Clock } from '../../base/clock.ts'
 import { GoogleTokens } from '../../images/registry/google-tokens.ts'
 import { RegistryHttp } from '../../images/registry/http.ts'
+import type { BigQueryPlace } from '../places.ts'
 import type { BillTable } from '../table.ts'
 import { Queries } from './queries.ts'
 import { type BigQueryOptions, BigQueryTable } from './table.ts'
-
-export interface BigQueryPlace {
-  readonly projectId: string
-  readonly dataset: string
-  readonly location?: string | undefined
-  /** Read again when the key was refused. Without one: application default credentials. */
-  readonly credentialsFile?: string | undefined
-  readonly endpoint: string
-}
 
 export interface OpenOptions extends Pick<BigQueryOptions, 'table' | 'log' | 'cluster'> {
   readonly place: BigQueryPlace

@@ -1,8 +1,6 @@
 /** The two statements of BigQuery: constant but for the names of tables. Values are typed parameters. Pure. */
+import { datasetForm, projectForm } from '../../config/billing.ts'
 import { tableNames } from '../names.ts'
-
-const project = /^[a-z0-9.:-]{1,100}$/
-const datasetName = /^[A-Za-z0-9_]{1,1024}$/
 
 export interface Statements {
   readonly write: string
@@ -11,7 +9,7 @@ export interface Statements {
 
 /** @throws for what the schema refuses */
 export function statementsOf(projectId: string, dataset: string, table: string): Statements {
-  if (!project.test(projectId) || !datasetName.test(dataset)) throw new Error('not the name of a dataset')
+  if (!projectForm.test(projectId) || !datasetForm.test(dataset)) throw new Error('not the name of a dataset')
   const { rows, head, log } = tableNames(table, '`', [projectId, dataset])
   // No key is enforced: of two heads the closed one counts, then the newer one.
   const one = `(SELECT * FROM ${head} WHERE TRUE QUALIFY ROW_NUMBER() OVER (PARTITION BY ns_uid

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type OwnPostgres, ownPostgres, startLimitMs } from '../../../test/kit/billing/postgres.ts'
 import { TestAuthority } from '../../../test/kit/tls/authority.ts'
-import { type PostgresPlace, Session } from './session.ts'
+import type { PostgresPlace } from '../places.ts'
+import { Session } from './session.ts'
 
 let own: OwnPostgres
 let authority: TestAuthority

@@ -3,24 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import pg from 'pg'
+import type { PostgresPlace } from '../places.ts'
 import { mostAnswerBytes, TableTrouble } from '../table.ts'
 import { refusalOf, troubleOf } from './troubles.ts'
-
-export interface PostgresPlace {
-  /** A name, an address, or the folder of a socket. */
-  readonly host: string
-  readonly port: number
-  readonly database: string
-  readonly user: string
-  /** Read anew for each connection, so that a new password needs no new process. */
-  readonly passwordFile?: string | undefined
-  /** Of the environment, where there is no file. */
-  readonly password?: string | undefined
-  /** Whether the certificate of the server is demanded, and must be of this host. */
-  readonly tls: boolean
-  /** PEM of the authorities that sign it, in place of the usual ones. */
-  readonly authorities?: string | undefined
-}
 
 /** How often the bytes of an answer are counted. */
 const countMs = 20

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { bill, end } from '../../../test/kit/billing/bills.ts'
 import { describeTable } from '../../../test/kit/billing/contract.ts'
 import { billTable, type OwnPostgres, ownPostgres, startLimitMs } from '../../../test/kit/billing/postgres.ts'
-import type { PostgresPlace } from './session.ts'
+import type { PostgresPlace } from '../places.ts'
 import { PostgresTable } from './table.ts'
 
 let own: OwnPostgres

@@ -1,9 +1,10 @@
 /** The table of bills in PostgreSQL. One transaction for each bill; one connection, which is made when it is needed. */
 import { type Bill, isEnd } from '../../base/bill.ts'
 import { failpoint } from '../../base/failpoint.ts'
+import type { PostgresPlace } from '../places.ts'
 import { type JoinedRow, standingIn } from '../standing.ts'
 import { type BillTable, mostReadBytes, type Outcome, Refused, type Standing, TableTrouble } from '../table.ts'
-import { type PostgresPlace, Session } from './session.ts'
+import { Session } from './session.ts'
 import { type Statements, statementsOf } from './statements.ts'
 import { refusalOf } from './troubles.ts'
 
