@@ -166,7 +166,7 @@ class Superuser {
       this.#client ??= await this.#connect()
       return (await this.#client.query<Row>(text, values.length === 0 ? undefined : [...values])).rows
     } catch (error) {
-      // What the server itself has answered says that it is there.
+      // An answer of the server itself shows that it is there.
       if (!(error instanceof pg.DatabaseError) || error.severity === 'FATAL') this.close()
       throw error
     }

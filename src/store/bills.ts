@@ -29,7 +29,7 @@ export interface TakenBills {
   readonly complete: boolean
 }
 
-/** Bills of one LNamespace that wait: while the database is away, the log misses those between. */
+/** Bills of one LNamespace that wait: while the database is away, the log has no line for those between. */
 export const mostWaiting = 4
 /** Bills of all that wait: Redis has other things to keep. */
 export const fullAt = 5_000

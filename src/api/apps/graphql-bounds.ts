@@ -29,7 +29,7 @@ const ofOne = /^(phApplication|phAppTemplate|(create|update|delete|start|stop)Ph
 const listsOfSchema = new Set(['fields', 'inputFields', 'interfaces', 'possibleTypes'])
 
 /**
- * What they hold is bounded by no rate and by no size of the answer, and is made in one go: within them no selection names a field
+ * Their content is bounded by no rate and by no size of the answer, and is made in one go: within them no selection names a field
  * twice, else each repeat of a list would multiply those within it.
  */
 const rootsOfSchema: ReadonlySet<string> = new Set(['__schema', '__type'])
