@@ -1,11 +1,13 @@
 /**
  * Notebooks that are asked at their Services. The API server allots the addresses in a range of 127.0.0.0/8, so servers of this
- * machine are there. Nothing forwards: what is tried is which address a process takes.
+ * machine are there. Nothing forwards: what is tried is which address a process takes. While a range of addresses is new, the
+ * API server allots none at all for a moment, so the cluster is these tests' own.
  */
 import { randomInt } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePort } from '../../../dev/process/ports.ts'
 import { stamps } from '../../../src/kube/labels.ts'
+import { type OwnBox, startOwnBox } from '../../kit/cluster/own-box.ts'
 import { eventually } from '../../kit/cluster/world.ts'
 import { FakeJupyter } from '../../kit/idle/fake-jupyter.ts'
 import { NotebookFleet } from '../../kit/idle/notebook-fleet.ts'
@@ -14,11 +16,14 @@ const cidrs = '/apis/networking.k8s.io/v1/servicecidrs'
 const range = `127.${randomInt(16, 250)}.${randomInt(0, 256)}`
 const idle = { kernels: [{ state: 'idle', lastMs: Date.parse('2026-01-01T00:00:00Z') }] }
 
+let box: OwnBox
 let fleet: NotebookFleet
 const servers: FakeJupyter[] = []
 
 beforeAll(async () => {
+  box = await startOwnBox(async made => made)
   fleet = await NotebookFleet.start({
+    kubeconfig: box.cluster.kubeconfig,
     replicas: 1,
     idle: {
       ...{ checkPeriodSeconds: 1, probeTimeoutSeconds: 2, stopsPerMinute: 1000, stampsPerSecond: 100 },
@@ -38,6 +43,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await fleet?.stop()
   await Promise.all(servers.map(server => server.stop()))
+  await box?.run.close()
 })
 
 async function server(address?: string): Promise<FakeJupyter> {

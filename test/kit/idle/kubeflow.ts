@@ -29,18 +29,20 @@ const whole = (object: KubeObject) => object
 
 export class Kubeflow {
   readonly namespace: string
-  readonly kube = new AdminKube(testBed().kubeconfig)
+  readonly kube: AdminKube
   /** Addresses of pods, by the name of a notebook or a set. */
   readonly #addresses = new Map<string, string>()
-  readonly #client = new KubeClient({
-    ...{ clock: systemClock, log: silentLogger(), version: 'test', replica: 'kubeflow' },
-    kubernetes: { kubeconfig: testBed().kubeconfig, requestTimeoutSeconds: 10, maxInFlight: 8 },
-  })
+  readonly #client: KubeClient
   readonly #watches: readonly Reflector<KubeObject>[]
   readonly #underWay = new Set<Promise<void>>()
 
-  private constructor(namespace: string) {
+  private constructor(namespace: string, kubeconfig: string) {
     this.namespace = namespace
+    this.kube = new AdminKube(kubeconfig)
+    this.#client = new KubeClient({
+      ...{ clock: systemClock, log: silentLogger(), version: 'test', replica: 'kubeflow' },
+      kubernetes: { kubeconfig, requestTimeoutSeconds: 10, maxInFlight: 8 },
+    })
     const watch = (of: { apiVersion: string; kind: string }, handle: (object: KubeObject) => Promise<void>) => {
       const options = { ...of, namespace, project: whole, clock: systemClock, log: silentLogger() }
       const reflector = new Reflector<KubeObject>({ client: this.#client, ...options })
@@ -56,8 +58,13 @@ export class Kubeflow {
   }
 
   /** @param labels of the namespace */
-  static async start(namespace: string, labels: Readonly<Record<string, string>> = {}): Promise<Kubeflow> {
-    const kubeflow = new Kubeflow(namespace)
+  /** @param kubeconfig of an administrator; default: that of the shared cluster */
+  static async start(
+    namespace: string,
+    labels: Readonly<Record<string, string>> = {},
+    kubeconfig = testBed().kubeconfig,
+  ): Promise<Kubeflow> {
+    const kubeflow = new Kubeflow(namespace, kubeconfig)
     const { status, body } = await kubeflow.kube.request('POST', crds, notebookCrd)
     if (status !== 201 && status !== 409) throw new Error(`the definition of Notebook: ${status} ${body.message}`)
     const path = creationPath(notebookKind.apiVersion, notebookKind.kind, namespace)

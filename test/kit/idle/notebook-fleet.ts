@@ -34,6 +34,8 @@ export interface NotebookFleetOptions {
   readonly isTenant?: boolean
   /** Rules of the account beside those of k8s/components/notebooks. */
   readonly rights?: readonly object[]
+  /** A cluster of its own, by the kubeconfig of its administrator. Default: the shared one. */
+  readonly kubeconfig?: string
 }
 
 /** In a rule, `nbs-*` means the namespace of this fleet: processes of others see it too, and would ask its notebooks. */
@@ -61,7 +63,7 @@ export class NotebookFleet {
   }
 
   static async start(options: NotebookFleetOptions): Promise<NotebookFleet> {
-    const { replicas = 2, idle, network, env, rights = [], isTenant = false } = options
+    const { replicas = 2, idle, network, env, rights = [], isTenant = false, kubeconfig } = options
     const name = `nbs-${randomBytes(3).toString('hex')}`
     const stateDir = join(testBed().stateDir, 'fleets', name)
     mkdirSync(stateDir, { recursive: true })
@@ -69,7 +71,7 @@ export class NotebookFleet {
     const fleet = new NotebookFleet(
       name,
       stateDir,
-      await Kubeflow.start(name, isTenant ? { 'lns.skylab/of': name } : {}),
+      await Kubeflow.start(name, isTenant ? { 'lns.skylab/of': name } : {}, kubeconfig),
       redis,
     )
     writeFileSync(join(stateDir, 'tokens.yaml'), formatTokens({ tokens: Object.values(people) }), { mode: 0o600 })
@@ -82,7 +84,7 @@ export class NotebookFleet {
       },
       api: { host: '127.0.0.1' },
       redis: { url: redis.programUrl, keyPrefix: name },
-      kubernetes: { kubeconfig: await fleet.#account(rights) },
+      kubernetes: { kubeconfig: await fleet.#account(rights, kubeconfig ?? testBed().controllerKubeconfig) },
       ...(network && { network }),
       identity: { provider: 'static', static: { file: 'tokens.yaml' } },
     }
@@ -135,7 +137,7 @@ export class NotebookFleet {
   }
 
   /** @returns the kubeconfig of an account with the rights of k8s/components/notebooks, under its policy */
-  async #account(rights: readonly object[]): Promise<string> {
+  async #account(rights: readonly object[], from: string): Promise<string> {
     const { kube } = this.kubeflow
     const metadata = { name: this.name }
     const subjects = [{ kind: 'ServiceAccount', name: account, namespace: this.name }]
@@ -156,7 +158,7 @@ export class NotebookFleet {
     await must(`/apis/${group}/v1/clusterrolebindings`, binding)
     const token = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 7200 } }
     const { status } = await must(`${own}/${account}/token`, token)
-    const kubeconfig = parse(readFileSync(testBed().controllerKubeconfig, 'utf8'))
+    const kubeconfig = parse(readFileSync(from, 'utf8'))
     for (const { user } of kubeconfig.users) Object.assign(user, { token: status.token })
     const file = join(this.stateDir, 'account.kubeconfig')
     writeFileSync(file, JSON.stringify(kubeconfig), { mode: 0o600 })
