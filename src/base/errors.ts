@@ -1,6 +1,7 @@
 /**
- * Errors that decide what happens next. `ApiError` becomes an HTTP response. The engine handles three others:
- * `RetryLater` (try again later), `NeedsSomeone` (no retry helps: fail with a reason), `Fenced` (no longer ours).
+ * Errors that decide what happens next. `ApiError` becomes an HTTP response. The engine handles four others:
+ * `RetryLater` (try again later), `NeedsSomeone` (no retry helps: fail with a reason), `Fenced` (no longer ours), `LetGo` (a
+ * new claim helps).
  */
 
 /** One entry of the body of every error answer: `{"detail": [{"msg", "type", "loc"?}]}`. */
@@ -67,4 +68,9 @@ export class NeedsSomeone extends Error {
 /** Thrown when a write was refused because the operation or its owner has changed. Never shown to anyone. */
 export class Fenced extends Error {
   override readonly name = 'Fenced'
+}
+
+/** Thrown where another claim, here or by another replica, may do better: the operation is given back at once. */
+export class LetGo extends Error {
+  override readonly name = 'LetGo'
 }

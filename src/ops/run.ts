@@ -11,6 +11,7 @@
  * | DeadlinePassed | as NeedsSomeone; objects of a failed creation are removed later, by a kind that does so | course.ts |
  * | NeedsSomeone | the operation ends `failed` with a reason; a creation only if it is not complete, and is cleaned up | course.ts |
  * | HandOver | the lease is given back, so that another replica goes on at once | here |
+ * | LetGo | the lease is given back, so that the next claim, also by this replica, goes on at once | here |
  * | LeaseLost | counted as lost; the lease is given back if it is still this owner's | here |
  * | Fenced | counted as fenced; the lease is given back if it is still this owner's; nothing else is written | here |
  * | any other | logged as a defect; the lease is left to expire, so that the next owner does not hit it at once | here |
@@ -19,7 +20,7 @@
  * decides whether a creation is complete, and how it is cleaned up (kind.ts).
  */
 import { notNeeded } from '../base/clock.ts'
-import { Fenced } from '../base/errors.ts'
+import { Fenced, LetGo } from '../base/errors.ts'
 import { LeaseLost } from '../leases/leases.ts'
 import { runCourse } from './course.ts'
 import type { Owned } from './owned.ts'
@@ -89,6 +90,10 @@ export class OperationRun<K extends Shape> {
     const { log, options } = this.#owned
     if (error instanceof HandOver) {
       log.info('operation handed over')
+      return true
+    }
+    if (error instanceof LetGo) {
+      log.info({ reason: error.message }, 'operation let go')
       return true
     }
     if (error instanceof Fenced) {

@@ -6,7 +6,8 @@
  * - Throw RetryLater for what may pass, NeedsSomeone for what does not, StartOver to begin its list anew. Any other error is
  *   logged as a defect, and the next owner meets it too: so errors of a driver or a library are translated.
  * - Throw Fenced only when a later operation or owner is known. A server that refuses an epoch under a valid lease is no such
- *   case: the epochs in Redis are behind it, every later claim is refused too, and nothing bounds the claims. It is a RetryLater.
+ *   case: the epochs in Redis are behind it, every later claim is refused too, and nothing bounds the claims. It is a RetryLater;
+ *   or a LetGo, once the epochs in Redis were raised above it.
  * - Pass the failpoints `before-act` and `after-act` around each of its writes. The client passes `before-send` and `after-send`.
  * - Call `check` last before a write leaves, after every wait. A write that has left is counted by the kind until it returns
  *   (`Work.settled`), also when the step has ended.

@@ -1,0 +1,99 @@
+/**
+ * A replica's way to the cloud: one listing serves all of its keepers, and calls of all replicas keep a common distance. A
+ * listing is made only while somebody waits for one.
+ */
+import type { Clock } from '../base/clock.ts'
+import { RetryLater } from '../base/errors.ts'
+import type { CloudCall, Driver, Instance } from '../clouds/driver.ts'
+import { RateLimited, Unanswered } from '../clouds/errors.ts'
+
+export interface CloudParts {
+  readonly driver: Driver
+  readonly clock: Clock
+  /** The tag that names the intent of a machine. */
+  readonly intentTag: string
+  /** Between two listings of this replica. */
+  readonly listMs: number
+  /** Until all replicas together may make the next call. */
+  readonly reserve: () => Promise<number>
+  /** Counts a call, with the name of its error. */
+  readonly onCall: (operation: string, error: string | undefined) => void
+}
+
+type Listing = readonly Instance[]
+
+export class Cloud {
+  readonly driver: Driver
+  readonly #parts: CloudParts
+  #listing: Promise<Listing> | undefined
+  /** The listing that begins when the present one is over. */
+  #next: Promise<Listing> | undefined
+  #listedMs = Number.NEGATIVE_INFINITY
+
+  constructor(parts: CloudParts) {
+    this.driver = parts.driver
+    this.#parts = parts
+  }
+
+  /** Makes one call in its turn. @throws {RetryLater} when the cloud wants a pause, or does not answer */
+  async call<T>(operation: string, call: CloudCall, ask: (driver: Driver) => Promise<T>): Promise<T> {
+    const { clock, reserve, onCall, driver } = this.#parts
+    const waitMs = await reserve()
+    if (waitMs > 0) await clock.sleep(waitMs, call.signal)
+    call.check?.()
+    try {
+      const answer = await ask(driver)
+      onCall(operation, undefined)
+      return answer
+    } catch (error) {
+      onCall(operation, error instanceof Error ? error.name : 'Error')
+      throw error
+    }
+  }
+
+  /**
+   * The machine of an intent by a listing that began after this question; undefined where that does not show it.
+   * @throws {RetryLater} as `call`
+   */
+  async byIntent(name: string, call: CloudCall): Promise<Instance | undefined> {
+    const all = await this.list(call)
+    return all.find(({ tags, state }) => tags[this.#parts.intentTag] === name && state !== 'gone')
+  }
+
+  /** A listing that begins after this question. @throws {RetryLater} as `call` */
+  list(call: CloudCall): Promise<Listing> {
+    this.#next ??= this.#listNext(call.agent)
+    return until(this.#next, call.signal)
+  }
+
+  async #listNext(agent: string): Promise<Listing> {
+    const { clock, listMs } = this.#parts
+    await this.#listing?.catch(() => {})
+    const restMs = this.#listedMs + listMs - clock.monotonicMs()
+    if (restMs > 0) await clock.sleep(restMs)
+    this.#next = undefined
+    // It serves many keepers, so the end of one does not end it.
+    const call = { signal: AbortSignal.timeout(longestListMs), agent }
+    this.#listing = this.call('list', call, driver => driver.list(call)).catch(later)
+    this.#listing.catch(() => {})
+    this.#listedMs = clock.monotonicMs()
+    return this.#listing
+  }
+}
+
+const longestListMs = 60_000
+
+/** What passes by itself becomes a later attempt. */
+export function later(error: unknown): never {
+  if (error instanceof RateLimited) throw new RetryLater(error.message, Math.max(0, error.untilMs - Date.now()))
+  if (error instanceof Unanswered) throw new RetryLater(error.message)
+  throw error
+}
+
+async function until<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted()
+  const stopped = Promise.withResolvers<never>()
+  const stop = () => stopped.reject(signal.reason)
+  signal.addEventListener('abort', stop, { once: true })
+  return Promise.race([work, stopped.promise]).finally(() => signal.removeEventListener('abort', stop))
+}

@@ -1,0 +1,79 @@
+/** The kind `instance`: one machine of a cloud, from its intent to the proof that it is gone, as one long operation. */
+import { Fenced } from '../base/errors.ts'
+import type { Claimed, Kind, StepList, Work } from '../ops/kind.ts'
+import type { StepContext } from '../ops/steps.ts'
+import type { Ownership } from '../store/owners.ts'
+import { parseOperation } from '../store/records.ts'
+import { insisting } from './insisting.ts'
+import { type MachineContext, type MachineParts, type MachineShape, type MachineStep, machineKind } from './shape.ts'
+import { create } from './steps/create.ts'
+import { endSteps } from './steps/end.ts'
+import { serve } from './steps/serve.ts'
+
+/** A creation ends when the machine is gone. A deletion is never accepted: `ending` in the brief ends a machine. */
+const life: readonly MachineStep[] = [create, serve, ...endSteps('')]
+
+export function machineKindOf(parts: MachineParts, limits: { readonly longestRequestMs: number }): Kind<MachineShape> {
+  return {
+    name: machineKind,
+    form: { parse: parseOperation, names: {} },
+    drawsEpochs: true,
+    limits: {
+      listMs: { create: undefined, delete: undefined, clean: undefined },
+      // A call to a cloud kills nobody, and a machine that is given up costs money.
+      maxAttempts: 1_000,
+      longestRequestMs: limits.longestRequestMs,
+    },
+    words: {
+      complete: name => `The machine ${name} is gone`,
+      failed: (_, name) => `The machine ${name} failed`,
+      refused: reason => `The cloud refuses: ${reason}`,
+    },
+    ends: { create: 'gone', delete: 'gone' },
+    begin: claimed => new MachineWork(parts, claimed),
+  }
+}
+
+class MachineWork implements Work<MachineShape> {
+  readonly known = {}
+  readonly #parts: MachineParts
+  readonly #own: Ownership
+
+  constructor(parts: MachineParts, { claim, name, op }: Claimed<MachineShape>) {
+    this.#parts = parts
+    this.#own = { name, op, token: claim.record.token }
+  }
+
+  steps(list: StepList): readonly MachineStep[] {
+    return list === 'create' ? life : endSteps(list === 'clean' ? 'clean.' : 'delete.')
+  }
+
+  context(common: StepContext<MachineShape['plan'], object>): MachineContext {
+    const parts = { ...this.#parts, keeping: insisting(this.#parts.keeping, common) }
+    return {
+      ...common,
+      ...{ own: this.#own, parts },
+      brief: async () => {
+        const { brief } = await parts.keeping.read(common.name)
+        if (!brief) throw new Fenced('the machine is buried')
+        return brief
+      },
+    }
+  }
+
+  /** No client waits for it: a machine that cannot be made is ended by its list of steps, not by a failure. */
+  async isComplete(): Promise<boolean> {
+    return false
+  }
+
+  completed() {
+    return {}
+  }
+
+  cleaned() {
+    return {}
+  }
+
+  /** A late call of a creation has the token of the same intent, and a late word to the machine has a lower epoch. */
+  async settled(): Promise<void> {}
+}

@@ -1,0 +1,188 @@
+/**
+ * The line to a machine: one SSH connection with one channel to the runner, made again whenever it ends. It proves the machine
+ * by its secret, waits until it has booted, installs the runner, and says its epoch. It keeps no state of containers.
+ */
+import { type Backoff, backoffMs } from '../base/backoff.ts'
+import { notNeeded } from '../base/clock.ts'
+import { isUnavailable } from '../base/errors.ts'
+import type { MachineBrief } from '../dispatch/container.ts'
+import { MachineLacks, Refused, Unreachable, WrongSecret } from '../ssh/errors.ts'
+import type { Machine } from '../ssh/machine.ts'
+import { Rarely } from '../telemetry/rarely.ts'
+import { EpochPassed } from './epoch.ts'
+import type { LinkHandlers, RunnerLink } from './ports.ts'
+import type { MachineContext } from './shape.ts'
+
+export interface LineHandlers extends LinkHandlers {
+  /** A channel is being made: its first entries may come at once. */
+  onOpening(): void
+  /** The runner listens, and nobody was told yet. Rejects where the line is of no use. */
+  onOpen(link: RunnerLink): Promise<void>
+  /** Something has changed, for the keeper to look at. */
+  onChange(): void
+}
+
+const backoff: Backoff = { baseMs: 500, capMs: 10_000 }
+const troubleWords = { trouble: 'a machine cannot be reached', over: 'a machine is reached again' }
+
+export class Line {
+  readonly #context: MachineContext
+  readonly #handlers: LineHandlers
+  readonly #closed = new AbortController()
+  readonly #rarely: Rarely
+  #link: RunnerLink | undefined
+  #running: Promise<void> | undefined
+  /** Since when the machine cannot be reached, by our clock; undefined while it is. */
+  #awaySinceMs: number | undefined
+  #defect: unknown
+
+  constructor(context: MachineContext, handlers: LineHandlers) {
+    const { clock, log } = { clock: context.clock, log: context.call().log }
+    this.#context = context
+    this.#handlers = handlers
+    this.#awaySinceMs = clock.monotonicMs()
+    this.#rarely = new Rarely({ ...troubleWords, clock, log, tolerated: 5 })
+  }
+
+  /** The channel, while there is one. */
+  get link(): RunnerLink | undefined {
+    return this.#link
+  }
+
+  /** How long it has had no channel; 0 while it has. */
+  get awayMs(): number {
+    return this.#awaySinceMs === undefined ? 0 : this.#context.clock.monotonicMs() - this.#awaySinceMs
+  }
+
+  /** Why it was last without a channel. */
+  get reason(): string {
+    return this.#rarely.reason ?? 'it was not reached yet'
+  }
+
+  open(): void {
+    const stop = () => this.#closed.abort(this.#context.signal.reason)
+    this.#context.signal.addEventListener('abort', stop, { once: true })
+    this.#running = this.#run().finally(() => this.#context.signal.removeEventListener('abort', stop))
+  }
+
+  /** @throws what ended it for good: a later epoch, or a defect */
+  check(): void {
+    if (this.#defect !== undefined) throw this.#defect
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort(notNeeded)
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { clock } = this.#context
+    const { signal } = this.#closed
+    for (let failures = 1; !signal.aborted; failures += 1) {
+      try {
+        if (await this.#serveOnce()) failures = 1
+      } catch (error) {
+        if (signal.aborted) return
+        if (!isPassing(error)) {
+          this.#defect = error
+          return this.#handlers.onChange()
+        }
+        this.#rarely.failed(error.message)
+        if (error instanceof MachineLacks) await this.#giveUp(error).catch(() => {})
+      }
+      this.#handlers.onChange()
+      await clock.sleep(backoffMs(failures, backoff), signal).catch(() => {})
+    }
+  }
+
+  /** Only another image helps: the scheduler ends this machine, unless it is on hold. */
+  async #giveUp({ message }: MachineLacks): Promise<void> {
+    const { parts, own } = this.#context
+    await parts.keeping.keep(own, { broken: message })
+    await this.#context.report([['error', message]])
+  }
+
+  /** @returns whether there was a channel */
+  async #serveOnce(): Promise<boolean> {
+    const brief = await this.#context.brief()
+    if (brief.ending !== '' || brief.broken !== '') return false
+    const machine = await this.#connect(brief)
+    try {
+      if (!(await this.#hasBooted(machine))) return false
+      await this.#attach(machine)
+      return true
+    } finally {
+      this.#link = undefined
+      this.#awaySinceMs ??= this.#context.clock.monotonicMs()
+      machine.close()
+    }
+  }
+
+  async #connect(brief: MachineBrief): Promise<Machine> {
+    const { parts, own, name, plan, call } = this.#context
+    const { agent } = call()
+    const address = brief.address || (await this.#findAddress(brief))
+    const { hostKey } = await parts.keeping.read(name)
+    const machine = await parts.connect({
+      ...{ address, agent, signal: this.#closed.signal },
+      ...('secret' in plan! ? { secret: plan.secret } : { secret: plan!.digest, digest: parts.digest }),
+      ...(hostKey !== '' && { pinned: hostKey }),
+    })
+    if (machine.hostKey !== hostKey) {
+      await parts.keeping.keep(own, { hostKey: machine.hostKey })
+      if (machine.changed)
+        await this.#context.report([['error', 'The machine has another host key, and its own secret']])
+    }
+    return machine
+  }
+
+  async #findAddress(brief: MachineBrief): Promise<string> {
+    const { parts, own, call } = this.#context
+    const listed = (await parts.cloud.list({ ...call(), signal: this.#closed.signal })).find(
+      ({ id }) => id === brief.instance,
+    )
+    if (listed?.state === 'gone') await parts.keeping.keep(own, { ending: 'the cloud has ended it' })
+    if (!listed?.address) throw new Unreachable('the cloud has not given it an address yet')
+    await parts.keeping.keep(own, { address: listed.address })
+    return listed.address
+  }
+
+  async #hasBooted(machine: Machine): Promise<boolean> {
+    const probe = await machine.probe(this.#context.parts.bootProbe, { signal: this.#closed.signal })
+    if (!probe.isReady) throw new Unreachable(`it has not booted yet: ${probe.words}`)
+    return true
+  }
+
+  /** Resolves when the channel has ended. */
+  async #attach(machine: Machine): Promise<void> {
+    const { parts, epoch, plan } = this.#context
+    const { signal } = this.#closed
+    const installed = await machine.install(await parts.program(), { signal })
+    const channel = await machine.channel(`${installed.command} runner attach`, { signal })
+    this.#handlers.onOpening()
+    const link = await parts.link(channel, epoch!, plan!, this.#handlers)
+    try {
+      await this.#handlers.onOpen(link)
+      this.#link = link
+      this.#awaySinceMs = undefined
+      this.#rarely.worked()
+      this.#handlers.onChange()
+      await aborted(AbortSignal.any([link.ended, machine.ended, signal]))
+    } finally {
+      link.close()
+    }
+  }
+}
+
+/** Whether a later attempt may succeed. A machine that lacks something is shown as such, and stays so. */
+function isPassing(error: unknown): error is Error {
+  if (error instanceof EpochPassed) return false
+  if (error instanceof Unreachable || error instanceof WrongSecret || error instanceof Refused) return true
+  return isUnavailable(error) || error instanceof MachineLacks
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise(resolve => {
+    if (signal.aborted) return resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })

@@ -1,0 +1,140 @@
+/**
+ * What the machine says of its runs, told to Redis in order and acknowledged after that. What was not acknowledged is told
+ * again over the next channel, so nothing is lost while nobody listens.
+ */
+import { StringDecoder } from 'node:string_decoder'
+import type { Entry } from '../dispatch/protocol.ts'
+import type { OutputEntry, RunnerLink, Word } from './ports.ts'
+import type { MachineContext } from './shape.ts'
+
+interface Letter {
+  readonly uuid: string
+  readonly run: number
+  readonly seq: number
+  readonly entry: Entry
+}
+
+/** Entries of output that are told by one write. */
+const batch = 64
+
+export class Mailbox {
+  readonly #context: MachineContext
+  readonly #onTold: () => void
+  #letters: Letter[] = []
+  /** Undefined until what runs on the machine is known: before that, nothing is told. */
+  #link: RunnerLink | undefined
+  #host = ''
+  #working: Promise<void> | undefined
+  #defect: unknown
+  readonly #strays = new Set<string>()
+  /** By run and stream: an entry may end amid a character. */
+  readonly #decoders = new Map<string, StringDecoder>()
+
+  constructor(context: MachineContext, onTold: () => void) {
+    this.#context = context
+    this.#onTold = onTold
+  }
+
+  /** A new channel is made: it tells again what was not acknowledged. */
+  reset(): void {
+    this.#letters = []
+    this.#link = undefined
+    this.#strays.clear()
+    this.#decoders.clear()
+  }
+
+  /** Tells from now on. @param host of the machine, as we see it */
+  open(link: RunnerLink, host: string): void {
+    this.#link = link
+    this.#host = host
+    this.#begin()
+  }
+
+  /** Entries of this run are acknowledged, and told to nobody. */
+  forget(uuid: string, run: number): void {
+    this.#strays.add(`${uuid} ${run}`)
+  }
+
+  put(uuid: string, run: number, seq: number, entry: Entry): void {
+    this.#letters.push({ uuid, run, seq, entry })
+    this.#begin()
+  }
+
+  /** @throws what kept it from telling */
+  check(): void {
+    if (this.#defect !== undefined) throw this.#defect
+  }
+
+  async close(): Promise<void> {
+    this.#letters = []
+    await this.#working
+  }
+
+  #begin(): void {
+    if (!this.#link || this.#letters.length === 0) return
+    this.#working ??= this.#work().finally(() => {
+      this.#working = undefined
+      this.#begin()
+    })
+  }
+
+  async #work(): Promise<void> {
+    try {
+      for (let letters = this.#take(); letters.length > 0; letters = this.#take()) await this.#tell(letters)
+    } catch (error) {
+      this.#letters = []
+      this.#defect = error
+      this.#onTold()
+    }
+  }
+
+  /** The next letters that one write can tell: output of one run, or a single other one. */
+  #take(): readonly Letter[] {
+    const [first] = this.#letters
+    if (!first || !this.#link) return []
+    const isAlike = ({ uuid, run, entry }: Letter) =>
+      isOutput(entry) && isOutput(first.entry) && uuid === first.uuid && run === first.run
+    const end = this.#letters.slice(0, batch).findIndex(letter => !isAlike(letter))
+    return this.#letters.splice(0, Math.max(1, end === -1 ? Math.min(batch, this.#letters.length) : end))
+  }
+
+  async #tell(letters: readonly Letter[]): Promise<void> {
+    const { parts, own } = this.#context
+    const link = this.#link
+    const { uuid, run, entry, seq } = letters.at(-1)!
+    if (!this.#strays.has(`${uuid} ${run}`)) {
+      const { keeping } = parts
+      const told = isOutput(entry)
+        ? await keeping.appendLog(
+            own,
+            uuid,
+            run,
+            letters.map(letter => this.#outputOf(letter)),
+          )
+        : await keeping.tell(own, uuid, run, this.#wordOf(entry))
+      if (told === 'other') this.forget(uuid, run)
+    }
+    link?.ack(uuid, run, seq)
+    if (!isOutput(entry)) this.#onTold()
+  }
+
+  #outputOf({ uuid, run, seq, entry }: Letter): OutputEntry {
+    const { atMs } = entry
+    if (entry.kind === 'lost') return { seq, atMs, stream: 'skylab', text: `${entry.bytes} bytes of output were lost` }
+    const { stream, base64 } = entry as Extract<Entry, { kind: 'output' }>
+    const key = `${uuid} ${run} ${stream}`
+    const decoder = this.#decoders.get(key) ?? new StringDecoder('utf8')
+    this.#decoders.set(key, decoder)
+    return { seq, atMs, stream, text: decoder.write(Buffer.from(base64, 'base64')) }
+  }
+
+  #wordOf(entry: Exclude<Entry, Output>): Word {
+    const { atMs } = entry
+    if (entry.kind === 'ended') return { what: 'ended', atMs, end: entry.end }
+    return { what: 'running', atMs, gatewayAddress: entry.gatewayPort ? `${this.#host}:${entry.gatewayPort}` : '' }
+  }
+}
+
+type Output = Extract<Entry, { kind: 'output' | 'lost' }>
+
+const isOutput = (entry: Entry): entry is Output => entry.kind === 'output' || entry.kind === 'lost'

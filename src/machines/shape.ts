@@ -1,0 +1,81 @@
+/** The types of machines as the engine sees them, and what their steps get. */
+import type { Clock } from '../base/clock.ts'
+import type { Intent } from '../clouds/driver.ts'
+import type { MachineBrief } from '../dispatch/container.ts'
+import type { Listed, Warrant } from '../dispatch/protocol.ts'
+import type { Shape, Step, StepContext, StepResult } from '../ops/steps.ts'
+import type { ConnectOptions, Machine, MachineChannel } from '../ssh/machine.ts'
+import type { RunnerProgram } from '../ssh/program.ts'
+import type { Ownership } from '../store/owners.ts'
+import type { OperationFields, OperationRecord } from '../store/records.ts'
+import type { Cloud } from './cloud.ts'
+import type { Keeping, LinkHandlers, RunnerLink, Teach } from './ports.ts'
+import type { Wakes } from './wakes.ts'
+
+/** The kind's name in subjects, keys and failpoints. */
+export const machineKind = 'instance'
+
+/** What a creation needs and Redis keeps sealed. An adopted machine may have only the digest of its secret, from its tag. */
+export type MachinePlan = { readonly secret: string } | { readonly digest: string }
+
+export type MachineFields = OperationFields
+export type MachineStep = Step<MachineShape>
+export type MachineResult = StepResult<MachineFields>
+
+export interface MachineContext extends StepContext<MachinePlan, object> {
+  readonly own: Ownership
+  readonly parts: MachineParts
+  /** The brief of this machine. @throws {Fenced} when it is buried */
+  brief(): Promise<MachineBrief>
+}
+
+export interface MachineShape extends Shape {
+  readonly record: OperationRecord
+  readonly fields: MachineFields
+  readonly plan: MachinePlan
+  readonly known: object
+  readonly context: MachineContext
+}
+
+export interface MachineTimes {
+  readonly probeMs: number
+  readonly shutdownMs: number
+  readonly signalMs: number
+  readonly termMs: number
+  /** Until a keeper that cannot reach its machine lets another replica try. */
+  readonly letGoMs: number
+  /** How often a good probe is told. */
+  readonly tellMs: number
+}
+
+/** Parts that all keepers of a replica share. */
+export interface MachineParts {
+  readonly clock: Clock
+  readonly cloud: Cloud
+  readonly keeping: Keeping
+  readonly wakes: Wakes
+  readonly teach: Teach
+  readonly times: MachineTimes
+  readonly program: () => Promise<RunnerProgram>
+  /** The intent of a new machine, with its tags and the script of its first start. */
+  readonly intent: (brief: MachineBrief, secret: string) => Intent
+  /** The tags that a machine is to have now. */
+  readonly tags: (brief: MachineBrief, hostKey: string) => Readonly<Record<string, string>>
+  /** Groups of types that share a quota, by the name of a type. */
+  readonly groupOf: (type: string) => string
+  readonly connect: (
+    options: Pick<ConnectOptions, 'address' | 'secret' | 'digest' | 'pinned' | 'agent' | 'signal'>,
+  ) => Promise<Machine>
+  /** Makes of a machine's answer what the tags have in place of its secret. */
+  readonly digest: (answer: string) => string
+  readonly bootProbe: string
+  readonly link: (
+    channel: MachineChannel,
+    epoch: number,
+    secret: MachinePlan,
+    handlers: LinkHandlers,
+  ) => Promise<RunnerLink>
+  readonly warrant: (of: Omit<Warrant, 'seal'>) => Warrant
+  /** Whether this installation, by its present or a former token, has signed it. */
+  readonly isOurs: (listed: Listed) => boolean
+}

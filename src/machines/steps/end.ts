@@ -1,0 +1,81 @@
+/**
+ * The steps that end a machine, and wait for the proof. A yes of the cloud is no proof, nor is a machine that nobody can
+ * reach: only a cloud that shows it as gone frees its container.
+ */
+import { RetryLater } from '../../base/errors.ts'
+import type { CloudCall } from '../../clouds/driver.ts'
+import { CloudRefused } from '../../clouds/errors.ts'
+import { later } from '../cloud.ts'
+import type { MachineContext, MachineResult, MachineStep } from '../shape.ts'
+
+/** @param prefix names the steps of a list that removes what a failed creation made */
+export const endSteps = (prefix: string): readonly MachineStep[] => [
+  { name: `${prefix}destroy`, kind: 'act', progress: 80, run: destroyMachine },
+  { name: `${prefix}gone`, kind: 'wait', progress: 100, run: awaitGone },
+]
+
+async function destroyMachine(context: MachineContext): Promise<MachineResult> {
+  const { brief } = await context.parts.keeping.read(context.name)
+  if (!brief || brief.instance === '') return 'nothing'
+  await context.parts.keeping.keep(context.own, { ending: brief.ending || 'its creation failed' })
+  await context.failpoint('before-act')
+  await destroy(context, brief.instance)
+  await context.failpoint('after-act')
+  return { events: [['info', `Asked the cloud to end ${brief.instance}: ${brief.ending}`]] }
+}
+
+async function destroy(context: MachineContext, id: string): Promise<void> {
+  const { cloud } = context.parts
+  const call = context.call()
+  const asked = cloud.call('destroy', call, async driver => {
+    await call.failpoint('before-send')
+    await driver.destroy(id, call)
+    await call.failpoint('after-send')
+  })
+  // What the cloud refuses now, an operator may allow later: the machine costs money until then.
+  await asked.catch(later).catch(refusedLater)
+}
+
+async function awaitGone(context: MachineContext): Promise<MachineResult> {
+  const { parts, own, name } = context
+  const { brief } = await parts.keeping.read(name)
+  if (!brief) return { events: [] }
+  if (brief.instance !== '') await untilGone(context, brief.instance)
+  const { container } = brief
+  if (container) await parts.keeping.tell(own, container.uuid, container.run, { what: 'gone', why: goneWords(brief) })
+  await parts.keeping.bury(own)
+  return { events: [['info', brief.instance === '' ? 'There never was a machine' : `${brief.instance} is gone`]] }
+}
+
+const goneWords = ({ instance, ending }: { readonly instance: string; readonly ending: string }) =>
+  instance === '' ? `no machine was made: ${ending}` : `its machine ${instance} is gone: ${ending || 'by itself'}`
+
+/** Asks again each time that `shutdownMs` has passed and the cloud still shows the machine. */
+async function untilGone(context: MachineContext, id: string): Promise<void> {
+  const { clock, signal, parts } = context
+  let againMs = clock.monotonicMs() + parts.times.shutdownMs
+  while (!(await isGone(context, id))) {
+    if (clock.monotonicMs() >= againMs) {
+      await destroy(context, id)
+      againMs = clock.monotonicMs() + parts.times.shutdownMs
+    }
+    await clock.sleep(Math.min(parts.times.probeMs, Math.max(1, againMs - clock.monotonicMs())), signal)
+  }
+}
+
+/** A listing serves all keepers; a machine that it does not show is asked about alone, since listings lag. */
+async function isGone({ call, parts: { cloud } }: MachineContext, id: string): Promise<boolean> {
+  const how: CloudCall = call()
+  const listed = (await cloud.list(how).catch(later).catch(refusedLater)).find(each => each.id === id)
+  if (listed) return listed.state === 'gone'
+  const found = await cloud
+    .call('find', how, driver => driver.find(id, how))
+    .catch(later)
+    .catch(refusedLater)
+  return found !== 'unknown' && found.state === 'gone'
+}
+
+function refusedLater(error: unknown): never {
+  if (error instanceof CloudRefused) throw new RetryLater(error.message, 10_000)
+  throw error
+}
