@@ -79,6 +79,9 @@ export const table: Readonly<Record<string, readonly string[]>> = {
     'src/store',
     'src/apps',
   ],
+  // Clients of clouds, and of their machines.
+  'src/ssh': ['src/base', 'src/telemetry'],
+  'src/clouds': ['src/base', 'src/telemetry'],
   // The rules of containers on machines of a cloud, without I/O.
   'src/dispatch': ['src/base', 'src/config'],
   // The HTTP API, and the processes.
