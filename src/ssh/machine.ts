@@ -1,5 +1,6 @@
 /** What a keeper asks of its machine, over the one connection of SSH that it has to it. */
 import type { Duplex } from 'node:stream'
+import type { Clock } from '../base/clock.ts'
 import type { RunnerProgram } from './program.ts'
 
 export interface ConnectOptions {
@@ -21,6 +22,7 @@ export interface ConnectOptions {
   readonly signal: AbortSignal
   /** Limits the attempt, with login and proof. Default 20 s. */
   readonly timeoutMs?: number | undefined
+  readonly clock?: Clock | undefined
 }
 
 /** `connect`: resolves with a machine that is proved to be ours. @throws {SshError}; the signal's reason when it is aborted */

@@ -1,5 +1,10 @@
 /** The program that machines get: the runner of this very version. */
+import { createHash } from 'node:crypto'
+import { createReadStream, existsSync, type ReadStream } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { Packed } from './packed.ts'
 
 /** What is to be installed. A replica reads and hashes it once, and installs it on many machines. */
 export interface RunnerProgram {
@@ -9,6 +14,7 @@ export interface RunnerProgram {
   readonly architecture: string | undefined
   /** Where the image has it (`DeployRunnerBinary: ""`): nothing is copied. */
   readonly path: string | undefined
+  /** Of a program of several files, the first one is run, and the others are its first arguments. */
   readonly files: readonly ProgramFile[]
 }
 
@@ -20,4 +26,66 @@ export interface ProgramFile {
   readonly sha256: string
   /** The content, packed by gzip. */
   open(): Readable
+}
+
+export const itself = '/proc/self/exe'
+
+export interface ProgramOptions {
+  /** `DeployRunnerBinary`: '/proc/self/exe', a path of this machine, or ''. */
+  readonly deploy: string
+  /** With '': its path on the machine, or its name there. */
+  readonly path: string
+  /** The runner in one file, which this process' Node runs. Default: of the program as built. */
+  readonly bundle?: string | undefined
+}
+
+/** @throws an Error in words where a file cannot be read */
+export async function runnerProgram({ deploy, path, bundle = builtRunner() }: ProgramOptions): Promise<RunnerProgram> {
+  if (deploy === '') return { hash: '', architecture: undefined, path, files: [] }
+  // Node, and the runner for it: together they are this very version, as one executable would be.
+  const sources = deploy === itself ? { node: itself, 'runner.cjs': bundle } : { skylab: deploy }
+  const read = await Promise.all(Object.entries(sources).map(([name, file]) => readProgramFile(name, file)))
+  const files = read.map(({ file }) => file)
+  const hash = createHash('sha256')
+  for (const { name, sha256 } of files) hash.update(`${sha256}  ${name}\n`)
+  return { hash: hash.digest('hex'), architecture: read[0]!.architecture, path: undefined, files }
+}
+
+/** Beside the modules of the bundled program; of a checkout, in `dist`, which `npm run build` makes. */
+function builtRunner(): string {
+  const places = ['./runner.cjs', '../../dist/runner.cjs'].map(place => fileURLToPath(new URL(place, import.meta.url)))
+  return places.find(place => existsSync(place)) ?? places[1]!
+}
+
+async function readProgramFile(name: string, path: string) {
+  // It stays open: what is copied later is the file that was hashed, also when the path gets another one.
+  const handle = await open(path).catch(error => {
+    throw new Error(`${path}, the program for machines, cannot be read: ${(error as NodeJS.ErrnoException).code}`)
+  })
+  const { size } = await handle.stat()
+  const sha256 = await hashOf(handle)
+  const packed = new Packed(() => contentOf(handle))
+  const file: ProgramFile = { name, bytes: size, sha256, open: () => packed.open() }
+  return { file, architecture: await architectureOf(handle) }
+}
+
+const contentOf = (handle: FileHandle): ReadStream =>
+  createReadStream('', { fd: handle.fd, start: 0, autoClose: false, highWaterMark: 1024 * 1024 })
+
+async function hashOf(handle: FileHandle): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of contentOf(handle)) hash.update(chunk)
+  return hash.digest('hex')
+}
+
+const elf = Buffer.from('\x7fELF', 'latin1')
+const machines = new Map([
+  [0x3e, 'x86_64'],
+  [0xb7, 'aarch64'],
+])
+
+/** As `uname -m` names it; undefined for scripts, and for what no test ran on. */
+async function architectureOf(handle: FileHandle): Promise<string | undefined> {
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(20), 0, 20, 0)
+  return bytesRead === 20 && buffer.subarray(0, 4).equals(elf) ? machines.get(buffer.readUInt16LE(18)) : undefined
 }
