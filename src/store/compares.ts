@@ -79,13 +79,25 @@ export type Doubt =
 /** How long the mark of a compare lasts. A compare that takes longer begins again. */
 export const markMs = 120_000
 
-export class CompareStore {
+/** Arguments only for this Redis: data read from one must not be written to another. */
+export const onlyIn =
+  (identity: string, args: readonly Arg[]): Args =>
+  sentTo => {
+    if (sentTo !== identity) throw new RetryLater('Redis was replaced since the compare began')
+    return args
+  }
+
+/** What a compare needs: the keys of labs, or those of dispatch. */
+export type CompareKeys = Pick<Keys, 'generation' | 'mark' | 'last' | 'hold' | 'bell' | 'doubt' | 'compareLease'>
+
+/** The beginning and the end of a compare of any kind. */
+export class Compares {
   readonly #connection: Connection
-  readonly #keys: Keys
+  readonly #keys: CompareKeys
   /** Key of the lease of comparing. */
   readonly lease: string
 
-  constructor(connection: Connection, keys: Keys) {
+  constructor(connection: Connection, keys: CompareKeys) {
     this.#connection = connection
     this.#keys = keys
     this.lease = keys.compareLease
@@ -96,7 +108,7 @@ export class CompareStore {
     const k = this.#keys
     const identity = await this.#connection.refreshIdentity()
     const keys = [k.generation, k.mark, k.last, k.hold]
-    const args = this.#onlyIn(identity, [identity, nonce, markMs, holdMs])
+    const args = onlyIn(identity, [identity, nonce, markMs, holdMs])
     const [needed, found, now] = (await this.#connection.run('begin-compare', keys, args)) as [number, string, string]
     return {
       value: `${nonce} ${identity}`,
@@ -105,6 +117,39 @@ export class CompareStore {
       foundOp: Number(found),
       nowMs: Number(now),
     }
+  }
+
+  /** Writes the generation: from here on Redis' data are trusted. @returns false if the mark is gone */
+  async end(mark: Mark, highestOp: number): Promise<boolean> {
+    const k = this.#keys
+    const args = onlyIn(mark.identity, [mark.identity, mark.value, highestOp, mark.foundOp])
+    return (await this.#connection.run('end-compare', [k.generation, k.mark, k.last, k.bell, k.doubt], args)) === 1
+  }
+
+  /** Ends a compare that must not settle anything; every replica reads the reason for `keepMs`. */
+  async doubt(mark: Mark, reason: string, keepMs: number): Promise<void> {
+    const args = onlyIn(mark.identity, [mark.value, reason, keepMs])
+    await this.#connection.run('doubt-compare', [this.#keys.mark, this.#keys.doubt], args)
+  }
+
+  /** @returns null if there is no doubt */
+  async readDoubt(): Promise<Doubt | null> {
+    const answer = await this.#connection.run('read-doubt', [this.#keys.last, this.#keys.doubt], [])
+    const [last, now, reason] = answer as [string, string, string]
+    if (last !== '') return { kind: 'counter', lastOp: Number(last), nowMs: Number(now) }
+    return reason === '' ? null : { kind: 'compare', reason }
+  }
+}
+
+/** The compare of labs with the cluster. */
+export class CompareStore extends Compares {
+  readonly #connection: Connection
+  readonly #keys: Keys
+
+  constructor(connection: Connection, keys: Keys) {
+    super(connection, keys)
+    this.#connection = connection
+    this.#keys = keys
   }
 
   /** All users with a record. */
@@ -142,7 +187,7 @@ export class CompareStore {
         k.tombstone(user),
         k.audit,
       ],
-      this.#onlyIn(mark.identity, [
+      onlyIn(mark.identity, [
         mark.value,
         user,
         settlement.standing.fingerprint,
@@ -157,27 +202,6 @@ export class CompareStore {
       ]),
     )) as [SettleAnswer]
     return answer
-  }
-
-  /** Writes the generation: from here on Redis' data are trusted. @returns false if the mark is gone */
-  async end(mark: Mark, highestOp: number): Promise<boolean> {
-    const k = this.#keys
-    const args = this.#onlyIn(mark.identity, [mark.identity, mark.value, highestOp, mark.foundOp])
-    return (await this.#connection.run('end-compare', [k.generation, k.mark, k.last, k.bell, k.doubt], args)) === 1
-  }
-
-  /** Ends a compare that must not settle anything; every replica reads the reason for `keepMs`. */
-  async doubt(mark: Mark, reason: string, keepMs: number): Promise<void> {
-    const args = this.#onlyIn(mark.identity, [mark.value, reason, keepMs])
-    await this.#connection.run('doubt-compare', [this.#keys.mark, this.#keys.doubt], args)
-  }
-
-  /** @returns null if there is no doubt */
-  async readDoubt(): Promise<Doubt | null> {
-    const answer = await this.#connection.run('read-doubt', [this.#keys.last, this.#keys.doubt], [])
-    const [last, now, reason] = answer as [string, string, string]
-    if (last !== '') return { kind: 'counter', lastOp: Number(last), nowMs: Number(now) }
-    return reason === '' ? null : { kind: 'compare', reason }
   }
 
   /**
@@ -207,13 +231,5 @@ export class CompareStore {
     if (answer === 'comparing') throw new RetryLater('the records are being compared with the cluster')
     if (answer === 'ahead') throw new NumberAhead(counterAhead)
     return answer === 'written'
-  }
-
-  /** Arguments only for this Redis: data read from one must not be written to another. */
-  #onlyIn(identity: string, args: readonly Arg[]): Args {
-    return sentTo => {
-      if (sentTo !== identity) throw new RetryLater('Redis was replaced since the compare began')
-      return args
-    }
   }
 }

@@ -30,6 +30,15 @@ describe('Keys.family', () => {
     expect([generation, hold]).toEqual([keys.generation, keys.hold])
   })
 
+  it('gives dispatch a compare and a counter of its own', () => {
+    for (const kind of ['instance', 'container']) {
+      const { generation, hold, lastEpoch } = keys.family(kind)
+      expect([generation, hold, lastEpoch]).toEqual([
+        ...['{s}:dispatch-generation', '{s}:dispatch-hold', '{s}:dispatch-last'],
+      ])
+    }
+  })
+
   const reserved = [
     ...['events', 'tombstone', 'lease', 'nonce', 'idempotency', 'catalogue', 'digests'],
     ...['due', 'activity', 'gw'],
@@ -42,6 +51,8 @@ describe('Keys.family', () => {
   it('refuses the first word of every other key with a name in it', () => {
     const table = readFileSync(new URL('keys.ts', import.meta.url), 'utf8')
     const words = [...table.matchAll(/^ \* \| ([a-z]+):/gm)].map(([, word]) => word!)
-    expect([...new Set(words)].filter(word => !['lab', 'app'].includes(word)).sort()).toEqual(reserved.toSorted())
+    expect([...new Set(words)].filter(word => !['lab', 'app', 'container'].includes(word)).sort()).toEqual(
+      reserved.toSorted(),
+    )
   })
 })

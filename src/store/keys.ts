@@ -60,6 +60,32 @@
  * | gw:used:HASH | string | 10 minutes later | a way back from the identity source that was used |
  * | gw:epoch | string | never | the epoch of the last revocation |
  * | gw:revoked:WHAT | string | with the last login that it concerns | logins and sessions of earlier epochs are void |
+ * | dispatch-generation | hash | never | as `generation`, for containers and machines |
+ * | dispatch-hold | string | yes | as `hold`, for machines |
+ * | dispatch-mark | string | yes | the compare with the cloud in progress |
+ * | dispatch-doubt | string | yes | why no compare with the cloud can be trusted now |
+ * | dispatch-last | string | never | the last epoch of a machine's owner, or run of a container |
+ * | dispatch-found | string | until every machine was asked | the last op that the compare found: containers up to it are not assigned |
+ * | dispatch-unasked | set | empty when idle | machines that were not asked what they run, since the compare |
+ * | dispatch-statuses | hash | with the groups | by group: why its containers wait |
+ * | dispatch-throttle | string | never | what the cloud's errors taught, after its version |
+ * | dispatch-calls | string | yes | when the next call of the cloud may be made |
+ * | lease-of-dispatch | string | yes | token of the replica that compares with the cloud |
+ * | lease-of-schedule | string | yes | token of the replica that schedules |
+ * | lease-of-sweep | string | yes | token of the replica that sweeps the cloud |
+ * | instance-briefs | hash | never | by machine: what the scheduler and people see of it, as JSON |
+ * | instance-ids | hash | never | by the cloud's id: the machine |
+ * | container:UUID | hash | a week after the end | the record of a container |
+ * | container-log:UUID | stream | a week after the end | the beginning of its output, by its place |
+ * | container-log-tail:UUID | stream | a week after the end | the end of its output |
+ * | containers | sorted set | with the containers | all uuids, which sort by age |
+ * | containers-of:OWNER | sorted set | with the containers | the same, of an owner |
+ * | containers-ended | sorted set | with the containers | ended ones with their owner, by the time when they expire |
+ * | container-groups | hash | with the containers | by group: what its containers need |
+ * | container-group:ID | sorted set | with the containers | those that wait in a group, by priority |
+ * | container-briefs | hash | with the containers | by uuid: what the scheduler reads of one that waits |
+ * | container-sent | hash | with the containers | by uuid: the machine that was asked to run it |
+ * | container-count | hash | with the containers | by owner: how many wait |
  *
  * Every other kind of subjects has the same keys, under names that begin with the kind: `KIND:NAME` is a record, `KIND-waiting`
  * a sorted set, `KIND-events:NAME` a stream, `KIND-nonce:NONCE` an op. So no kind meets the members of another. A tenant has no
@@ -67,12 +93,19 @@
  */
 import { labKind } from '../base/subject.ts'
 import { AppKeys } from './app-keys.ts'
+import { containerKind, DispatchKeys, dispatchShared, machineKind } from './dispatch-keys.ts'
 
 /** First words of other keys, which no kind may have. */
 const reserved = new Set([
   ...['events', 'tombstone', 'lease', 'nonce', 'idempotency', 'catalogue', 'digests'],
   ...['due', 'activity', 'gw'],
 ])
+
+const sharedByLabs = (tag: string, kind: string) => ({
+  generation: `${tag}generation`,
+  hold: `${tag}hold`,
+  lastEpoch: `${tag}${kind}-epoch`,
+})
 
 /**
  * The keys of one kind of subjects: its sets, and what each subject has. Those of labs have no prefix, since they are older
@@ -81,8 +114,8 @@ const reserved = new Set([
 export class Family {
   readonly kind: string
   /**
-   * `generation` and `hold` are those of labs, for every kind: its operations wait until the labs were compared. A kind with a
-   * compare of its own must give both keys of its own here. Its compare then writes them (`begin-compare`, `end-compare`) and
+   * `generation` and `hold` are those of labs, for every kind but those of dispatch: its operations wait until the labs were
+   * compared. A kind with a compare of its own must give both keys of its own here. Its compare then writes them (`begin-compare`, `end-compare`) and
    * rings `compared`, a replica awaits it before it is ready (`run/serve.ts`), and `skylab heal` resets them.
    */
   readonly generation: string
@@ -102,13 +135,15 @@ export class Family {
     this.kind = kind
     this.#subject = `${tag}${kind}`
     this.#own = kind === labKind ? tag : `${tag}${kind}-`
-    this.generation = `${tag}generation`
-    this.hold = `${tag}hold`
+    const isDispatch = kind === machineKind || kind === containerKind
+    const shared = isDispatch ? dispatchShared(tag) : sharedByLabs(tag, kind)
+    this.generation = shared.generation
+    this.hold = shared.hold
     this.waiting = `${this.#own}waiting`
     this.owned = `${this.#own}owned`
     this.deadlines = `${this.#own}deadlines`
     this.index = `${this.#own}index`
-    this.lastEpoch = `${this.#subject}-epoch`
+    this.lastEpoch = shared.lastEpoch
   }
 
   record(name: string): string {
@@ -152,6 +187,8 @@ export class Keys extends Family {
   readonly billMarks: string
   /** Of apps and gateways. */
   readonly apps: AppKeys
+  /** Of containers and machines. */
+  readonly dispatch: DispatchKeys
   readonly #tag: string
 
   constructor(prefix: string) {
@@ -176,6 +213,7 @@ export class Keys extends Family {
     this.bills = `${tag}bills`
     this.billMarks = `${tag}bill-marks`
     this.apps = new AppKeys(tag)
+    this.dispatch = new DispatchKeys(tag, kind => new Family(tag, kind))
   }
 
   /** @throws if a kind cannot have this name */

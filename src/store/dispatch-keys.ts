@@ -1,0 +1,98 @@
+/** The keys of containers and of the machines that run them; `keys.ts` has the table. */
+import type { Family, Keys } from './keys.ts'
+
+/** The kinds of subjects of dispatch. */
+export const machineKind = 'instance'
+export const containerKind = 'container'
+
+/** The words by which `Family` finds the keys that all kinds of dispatch share. */
+export const dispatchShared = (tag: string) => ({
+  generation: `${tag}dispatch-generation`,
+  hold: `${tag}dispatch-hold`,
+  lastEpoch: `${tag}dispatch-last`,
+})
+
+/**
+ * Dispatch compares its data with the cloud, and labs are compared with the cluster: neither waits for the other.
+ * Scripts find the other keys by that of `generation`, since only a record says in which group its container waits
+ * (`commands/include/dispatch.lua` has the same names).
+ */
+export class DispatchKeys {
+  readonly generation: string
+  readonly hold: string
+  readonly mark: string
+  readonly doubt: string
+  /** Of epochs and of runs. Nothing that a machine says reaches `Keys.last`. */
+  readonly last: string
+  /** Machines, as a kind of subjects of the engine. */
+  readonly machines: Family
+  /** Containers have no operations, but records, events, nonces and idempotency as a kind has them. */
+  readonly containers: Family
+  readonly briefs: string
+  readonly ids: string
+  readonly unasked: string
+  readonly found: string
+  readonly index: string
+  readonly ended: string
+  readonly groups: string
+  readonly statuses: string
+  readonly waiting: string
+  readonly sent: string
+  readonly counts: string
+  readonly throttle: string
+  readonly calls: string
+  readonly compareLease: string
+  readonly scheduleLease: string
+  readonly sweepLease: string
+  readonly #tag: string
+
+  constructor(tag: string, family: (kind: string) => Family) {
+    this.#tag = tag
+    const { generation, hold, lastEpoch } = dispatchShared(tag)
+    this.generation = generation
+    this.hold = hold
+    this.last = lastEpoch
+    this.mark = `${tag}dispatch-mark`
+    this.doubt = `${tag}dispatch-doubt`
+    this.machines = family(machineKind)
+    this.containers = family(containerKind)
+    this.briefs = `${tag}instance-briefs`
+    this.ids = `${tag}instance-ids`
+    this.unasked = `${tag}dispatch-unasked`
+    this.found = `${tag}dispatch-found`
+    this.index = `${tag}containers`
+    this.ended = `${tag}containers-ended`
+    this.groups = `${tag}container-groups`
+    this.statuses = `${tag}dispatch-statuses`
+    this.waiting = `${tag}container-briefs`
+    this.sent = `${tag}container-sent`
+    this.counts = `${tag}container-count`
+    this.throttle = `${tag}dispatch-throttle`
+    this.calls = `${tag}dispatch-calls`
+    this.compareLease = `${tag}lease-of-dispatch`
+    this.scheduleLease = `${tag}lease-of-schedule`
+    this.sweepLease = `${tag}lease-of-sweep`
+  }
+
+  /** For `Compares`. Ops are those of all kinds. */
+  compare({ last, bell }: Pick<Keys, 'last' | 'bell'>) {
+    const { generation, hold, mark, doubt, compareLease } = this
+    return { generation, hold, mark, doubt, compareLease, last, bell }
+  }
+
+  /** The containers of an owner. */
+  indexOf(owner: string): string {
+    return `${this.#tag}containers-of:${owner}`
+  }
+  /** The containers that wait in a group. */
+  group(id: string): string {
+    return `${this.#tag}container-group:${id}`
+  }
+  /** Output of a container: its beginning, and its end. */
+  logHead(uuid: string): string {
+    return `${this.#tag}container-log:${uuid}`
+  }
+  logTail(uuid: string): string {
+    return `${this.#tag}container-log-tail:${uuid}`
+  }
+}
