@@ -1,4 +1,5 @@
 /** The reference page agrees with the schema, and each of its examples is a valid configuration. */
+import { generateKeyPairSync } from 'node:crypto'
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -52,6 +53,12 @@ describe('the example', () => {
       'registry-ca.pem': '-----BEGIN CERTIFICATE-----\n',
       'registry-credentials.json': '{"auths": {}}\n',
       'otlp-headers.yaml': 'Authorization: Bearer not-a-secret\n',
+      'dispatch.token': 'not-a-secret-but-as-long-as-one-of-them\n',
+      'dispatch-old.token': 'neither-is-this-but-as-long-as-one\n',
+      'dispatch-management.token': 'nor-this-one-of-them\n',
+      'dispatch.key': generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({
+        ...{ type: 'pkcs1', format: 'pem' },
+      }),
     }
     const authority = new TestAuthority(place, 'clients')
     const { cert, key: privateKey } = authority.issue('api')

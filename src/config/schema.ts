@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { apps } from './apps.ts'
 import { audit } from './audit.ts'
+import { dispatch } from './dispatch.ts'
 import { form } from './form.ts'
 import { gateway } from './gateway.ts'
 import { identity } from './identity.ts'
@@ -192,8 +193,8 @@ const tracing = z.strictObject({
 /** The features that a process can serve. Each further one comes with its own rights, and so with a Deployment of its own. */
 const run = z
   .array(
-    z.enum(['labs', 'tenants', 'notebooks', 'apps', 'gateway'], {
-      error: 'nothing of this name can be run; this release has: labs, tenants, notebooks, apps, gateway',
+    z.enum(['labs', 'tenants', 'notebooks', 'apps', 'gateway', 'dispatch'], {
+      error: 'nothing of this name can be run; this release has: labs, tenants, notebooks, apps, gateway, dispatch',
     }),
   )
   .min(1, { error: 'names nothing to run' })
@@ -226,6 +227,7 @@ export const configSchema = z.strictObject({
   tenants: tenants.prefault({}).describe('Namespaces that people make themselves, where `run` names tenants'),
   apps: apps.prefault({}).describe('Apps of groups, where `run` names apps'),
   gateway: gateway.prefault({}).describe('The way from browsers to apps, where `run` names gateway'),
+  dispatch: dispatch.optional().describe('Containers on machines of a cloud, where `run` names dispatch'),
   idle: idle.prefault({}).describe('What ends when nobody uses it, of the kinds that `run` names'),
 })
 

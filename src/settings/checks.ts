@@ -2,6 +2,7 @@
 import type { GafaelfawrConfig } from '../config/identity.ts'
 import type { Config } from '../config/schema.ts'
 import { appProblems, appWarnings, servesApps, servesAppsRest } from './app-checks.ts'
+import { dispatchProblems, dispatchWarnings, servesDispatch, unusedDispatch } from './dispatch-checks.ts'
 import { gatewayProblems, gatewayWarnings, servesGateway } from './gateway-checks.ts'
 import { idleProblems, idleWarnings, ownedKinds } from './idle-checks.ts'
 import { labProblems } from './lab-checks.ts'
@@ -32,6 +33,7 @@ export function crossProblems(config: Config): string[] {
     ...(servesAppsRest(config) ? ofAllRest() : []),
     ...(servesNotebooksRest(config) ? ofAllRest() : []),
     ...(servesGateway(config) ? [...staticProblems(config), ...gatewayProblems(config), ...tlsProblems(config)] : []),
+    ...(servesDispatch(config) ? [...dispatchProblems(config), ...ofAllRest()] : []),
     ...(ownedKinds(config.run).length > 0 ? idleProblems(config) : []),
     ...timeProblems(config),
     ...redisProblems(config),
@@ -55,6 +57,12 @@ export const servesNotebooksRest = ({ run, identity }: Pick<Config, 'run' | 'ide
 
 /** @returns warnings: permitted settings that an operator should know about */
 export function configWarnings(config: Config): string[] {
+  return servesDispatch(config)
+    ? [...dispatchWarnings(config), ...trustWarnings(config), ...tokenWarnings(config)]
+    : [...warningsOfOthers(config), ...unusedDispatch(config)]
+}
+
+function warningsOfOthers(config: Config): string[] {
   const ofRest = () => [...trustWarnings(config), ...tokenWarnings(config)]
   const ofIdle = idleWarnings(config)
   if (servesTenants(config)) {

@@ -211,7 +211,7 @@ describe('loadSettings of run', () => {
   it.each([
     [
       'run: [labs, dreams]',
-      'run.1: nothing of this name can be run; this release has: labs, tenants, notebooks, apps, gateway',
+      'run.1: nothing of this name can be run; this release has: labs, tenants, notebooks, apps, gateway, dispatch',
     ],
     ['run: []', 'run: names nothing to run'],
     ['run: [labs, labs]', 'run: names something twice'],

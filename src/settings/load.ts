@@ -23,6 +23,8 @@ import {
   servesTenantsRest,
 } from './checks.ts'
 import { withCulling } from './culling.ts'
+import { servesDispatch } from './dispatch-checks.ts'
+import { type DispatchFiles, readDispatchFiles } from './dispatch-files.ts'
 import { servesGateway } from './gateway-checks.ts'
 import { type LoginFiles, readLoginFiles, withoutLogin } from './gateway-files.ts'
 import { readText } from './source.ts'
@@ -62,6 +64,8 @@ export interface Settings {
   readonly namespace: string
   /** Where bills of tenants go; undefined if none are sent. */
   readonly billing?: BillingSettings | undefined
+  /** Of the block `dispatch`, where `run` names it. */
+  readonly dispatch?: DispatchFiles | undefined
   /** Permitted settings that an operator should know about. */
   readonly warnings: readonly string[]
 }
@@ -96,11 +100,18 @@ export async function loadSettings(
   const reader = new FileReader(dirname(resolve(file)), problems)
   // The others' secrets are not there.
   const ofLabs = servesLabs(config) ? await readLabFiles(config, env, reader, problems) : withoutLabs
+  const ofDispatch = servesDispatch(config)
+    ? {
+        sealingKeys: await readSealingKeys(config, env, reader, problems),
+        dispatch: await readDispatchFiles(config, reader, problems),
+      }
+    : {}
   const answers =
     servesLabs(config) ||
     servesTenantsRest(config) ||
     servesNotebooksRest(config) ||
     servesAppsRest(config) ||
+    servesDispatch(config) ||
     servesGateway(config)
   const gatewayKeys = servesGateway(config)
     ? await readKeys('gateway.keyFiles', config.gateway.keyFiles, reader, problems)
@@ -129,6 +140,7 @@ export async function loadSettings(
     },
     replica: env.SKYLAB_REPLICA || hostname(),
     ...ofLabs,
+    ...ofDispatch,
     ...ofApi,
     ...{ gatewayKeys, gatewayLogin, redisLogin, vetted, billing },
     ...(webhooks && { webhookFiles: webhooks.files }),

@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest'
+import { configSchema } from '../config/schema.ts'
+import { configWarnings, crossProblems } from './checks.ts'
+
+const type = { VCPUs: 2, RAM: '8GiB', Price: 0.1 }
+const least = { clusterId: 'zzzzz', tokenFile: 'token', managementTokenFile: 'management' }
+const cloudVMs = { ImageID: 'ami-1', TagSecret: 'hmac' }
+const identity = { provider: 'static', static: { file: 'tokens.yaml' } }
+
+function parsed(dispatch: object, vms: object = {}, more: object = {}) {
+  return configSchema.parse({
+    ...{ run: ['dispatch'], identity },
+    dispatch: {
+      ...{ ...least, InstanceTypes: { small: type }, Containers: { DispatchPrivateKey: 'key' } },
+      ...{ CloudVMs: { ...cloudVMs, ...vms }, ...dispatch },
+    },
+    ...more,
+  })
+}
+
+describe('crossProblems of dispatch', () => {
+  it('has none when all is there', () => {
+    expect(crossProblems(parsed({}))).toEqual([])
+    expect(configWarnings(parsed({}))).toEqual([])
+  })
+
+  it('has a problem when the block is missing', () => {
+    expect(crossProblems(configSchema.parse({ run: ['dispatch'], identity }))).toEqual([
+      'dispatch: is required by a process that runs dispatch',
+    ])
+  })
+
+  it('has a problem when callers cannot be known', () => {
+    expect(crossProblems(parsed({}, {}, { identity: { provider: 'oidc' } }))).toEqual([
+      'identity.oidc: is required by the provider oidc',
+    ])
+  })
+
+  it.each([
+    [{ InstanceTypes: {} }, {}, 'dispatch.InstanceTypes: no type of machine, so no container would ever run'],
+    [{}, { Enable: false }, 'dispatch.CloudVMs.Enable: is false, and run names dispatch'],
+    [{}, { ImageID: '' }, 'dispatch.CloudVMs.ImageID: is required by the driver ec2'],
+    [
+      {},
+      { ProbeInterval: '11m', TimeoutBooting: '20m' },
+      'dispatch.CloudVMs.ProbeInterval: is not less than dispatch.CloudVMs.TimeoutProbe, so every machine would be taken for dead',
+    ],
+    [
+      {},
+      { TimeoutBooting: '10s' },
+      'dispatch.CloudVMs.ProbeInterval: is not less than dispatch.CloudVMs.TimeoutBooting, so no machine would ever be ready',
+    ],
+    [
+      {},
+      { TimeoutSignal: '2m' },
+      'dispatch.CloudVMs.TimeoutSignal: is not less than dispatch.CloudVMs.TimeoutTERM, so no container would get a second SIGTERM',
+    ],
+    [
+      {},
+      { TagKeyPrefix: 'Our', ResourceTags: { ArvadosIntent: 'a', OurIntent: 'b' } },
+      'dispatch.CloudVMs.ResourceTags.OurIntent: is a tag of Skylab’s own',
+    ],
+    [{ tokenFile: 'key' }, {}, 'dispatch.Containers.DispatchPrivateKey: is the file of dispatch.tokenFile too'],
+    [{ previousTokenFiles: ['token'] }, {}, 'dispatch.previousTokenFiles.0: is the file of dispatch.tokenFile too'],
+  ])('has a problem when the block is %j and machines are %j', (dispatch, vms, problem) => {
+    expect(crossProblems(parsed(dispatch, vms))).toEqual([problem])
+  })
+
+  it('has a problem when a file seals plans too', () => {
+    expect(crossProblems(parsed({}, {}, { sealing: { keyFiles: ['token'] } }))).toEqual([
+      'dispatch.tokenFile: is also a file of sealing.keyFiles',
+    ])
+  })
+})
+
+describe('configWarnings of dispatch', () => {
+  it.each([
+    [{ managementTokenFile: undefined }, {}, /^dispatch\.managementTokenFile: is missing/],
+    [
+      {},
+      { Driver: 'loopback', DriverParameters: { Directory: '/tmp/x' } },
+      /^dispatch\.CloudVMs\.Driver: loopback runs what users send/,
+    ],
+    [{}, { TagSecret: 'plain' }, /^dispatch\.CloudVMs\.TagSecret: is plain/],
+    [
+      { Containers: { DispatchPrivateKey: 'key', RuntimeEngine: 'process' } },
+      {},
+      /^dispatch\.Containers\.RuntimeEngine: process runs commands on machines without an image/,
+    ],
+    [{ InstanceTypes: { free: { ...type, Price: 0 } } }, {}, /^dispatch\.InstanceTypes\.free\.Price: is 0/],
+  ])('has one when the block is %j and machines are %j', (dispatch, vms, warning) => {
+    expect(configWarnings(parsed(dispatch, vms))).toEqual([expect.stringMatching(warning)])
+  })
+
+  it('has one when the block is there for nothing', () => {
+    const others = configWarnings(parsed({}, {}, { run: ['notebooks'] }))
+    expect(others).toContain('dispatch: has no effect, since run does not name dispatch')
+  })
+})

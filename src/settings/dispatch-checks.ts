@@ -1,0 +1,95 @@
+/** Checks of the block `dispatch`, for a process that runs it. */
+import type { DispatchConfig } from '../config/dispatch.ts'
+import type { Config } from '../config/schema.ts'
+
+/** A process for something else leaves the block alone. */
+export const servesDispatch = ({ run }: Pick<Config, 'run'>): boolean => run.includes('dispatch')
+
+/** @returns one line for each setting that cannot work */
+export function dispatchProblems({ dispatch, sealing }: Pick<Config, 'dispatch' | 'sealing'>): string[] {
+  if (!dispatch) return ['dispatch: is required by a process that runs dispatch']
+  const { InstanceTypes, CloudVMs } = dispatch
+  return [
+    ...(Object.keys(InstanceTypes).length === 0
+      ? ['dispatch.InstanceTypes: no type of machine, so no container would ever run']
+      : []),
+    ...(CloudVMs.Enable ? [] : ['dispatch.CloudVMs.Enable: is false, and run names dispatch']),
+    ...(CloudVMs.Driver === 'ec2' && CloudVMs.ImageID === ''
+      ? ['dispatch.CloudVMs.ImageID: is required by the driver ec2']
+      : []),
+    ...timeProblems(CloudVMs),
+    ...tagProblems(CloudVMs),
+    ...fileProblems(dispatch, sealing.keyFiles),
+  ]
+}
+
+type CloudVMs = DispatchConfig['CloudVMs']
+
+/** The first would have happened after the second. */
+const orders = [
+  ['ProbeInterval', 'TimeoutProbe', 'every machine would be taken for dead'],
+  ['ProbeInterval', 'TimeoutBooting', 'no machine would ever be ready'],
+  ['TimeoutSignal', 'TimeoutTERM', 'no container would get a second SIGTERM'],
+] as const
+
+function timeProblems(cloudVMs: CloudVMs): string[] {
+  return orders.flatMap(([short, long, consequence]) =>
+    cloudVMs[short] < cloudVMs[long]
+      ? []
+      : [`dispatch.CloudVMs.${short}: is not less than dispatch.CloudVMs.${long}, so ${consequence}`],
+  )
+}
+
+/** Tags by which machines are known, after `TagKeyPrefix`. */
+const ownTags = ['InstanceSetID', 'InstanceType', 'InstanceSecret', 'IdleBehavior', 'Intent', 'HostKey']
+
+function tagProblems({ ResourceTags, TagKeyPrefix }: CloudVMs): string[] {
+  return Object.keys(ResourceTags).flatMap(name =>
+    ownTags.some(own => `${TagKeyPrefix}${own}` === name)
+      ? [`dispatch.CloudVMs.ResourceTags.${name}: is a tag of Skylab’s own`]
+      : [],
+  )
+}
+
+/** Whoever reads one of these files must not have the others. */
+function fileProblems(dispatch: DispatchConfig, sealingFiles: readonly string[]): string[] {
+  const { tokenFile, previousTokenFiles, managementTokenFile, Containers } = dispatch
+  const named: readonly (readonly [key: string, file: string | undefined])[] = [
+    ['dispatch.tokenFile', tokenFile],
+    ...previousTokenFiles.map((file, index) => [`dispatch.previousTokenFiles.${index}`, file] as const),
+    ['dispatch.managementTokenFile', managementTokenFile],
+    ['dispatch.Containers.DispatchPrivateKey', Containers.DispatchPrivateKey],
+  ]
+  return named.flatMap(([key, file], index) => {
+    if (file === undefined) return []
+    if (sealingFiles.includes(file)) return [`${key}: is also a file of sealing.keyFiles`]
+    const other = named.slice(0, index).find(([, each]) => each === file)
+    return other ? [`${key}: is the file of ${other[0]} too`] : []
+  })
+}
+
+/** @returns warnings: permitted settings that an operator should know about */
+export function dispatchWarnings({ dispatch }: Pick<Config, 'dispatch'>): string[] {
+  if (!dispatch) return []
+  const { CloudVMs, Containers, InstanceTypes, managementTokenFile } = dispatch
+  const free = Object.entries(InstanceTypes).filter(([, { Price }]) => Price === 0)
+  return [
+    ...(managementTokenFile === undefined
+      ? ['dispatch.managementTokenFile: is missing, so /arvados/v1/dispatch answers 403 to everybody']
+      : []),
+    ...(CloudVMs.Driver === 'loopback'
+      ? ['dispatch.CloudVMs.Driver: loopback runs what users send on this very host, and is for demos and tests']
+      : []),
+    ...(Containers.RuntimeEngine === 'process'
+      ? ['dispatch.Containers.RuntimeEngine: process runs commands on machines without an image, as the user of SSH']
+      : []),
+    ...(CloudVMs.TagSecret === 'plain' && CloudVMs.Driver === 'ec2'
+      ? ['dispatch.CloudVMs.TagSecret: is plain, so whoever may read tags of the account can pass for a machine']
+      : []),
+    ...free.map(([name]) => `dispatch.InstanceTypes.${name}.Price: is 0, so it is taken before all others`),
+  ]
+}
+
+/** @returns a warning if the block is there for nothing */
+export const unusedDispatch = ({ dispatch }: Pick<Config, 'dispatch'>): string[] =>
+  dispatch ? ['dispatch: has no effect, since run does not name dispatch'] : []
