@@ -199,6 +199,14 @@ describe('decide gives up', () => {
     })
   })
 
+  test('no more containers than may run, those that run counted', () => {
+    const queue = [waitingOf('a', 'one', { priority: 2 }), waitingOf('b', 'one'), waitingOf('c', 'one')]
+    const machines = [fresh('r', 'small', { state: 'running', container: sent('x') }), fresh('i', 'small')]
+    const { assign, create, statuses } = decided({ queue, machines, rules: { ...someRules, maxContainers: 3 } })
+    expect([assign, create]).toMatchObject([[{ container: 'a' }], [{ container: 'b' }]])
+    expect(statuses).toMatchObject([{ sentence: 'It waits: 3 containers run, more do not yet', waiting: 1 }])
+  })
+
   test('nothing that waits: priority 0, supervisors above their share, an unknown shape', () => {
     const supervisor = { supervisor: true }
     const queue = [

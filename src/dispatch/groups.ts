@@ -6,6 +6,7 @@ import type { Status, Waiting } from './types.ts'
 export interface Group {
   readonly shape: string
   readonly tenant: string
+  readonly supervisor: boolean
   readonly sentence: string
   /** At the limit that refused them. */
   readonly debt: Debt | undefined
@@ -34,15 +35,15 @@ export class Groups {
     return this.#groups.get(this.#numbers[index]!)
   }
 
-  add(index: number, { shape, tenant }: Waiting, sentence: string, debt: Debt | undefined): Group {
-    const group: Group = { shape, tenant, sentence, debt, waiting: 0 }
+  add(index: number, { shape, tenant, supervisor }: Waiting, sentence: string, debt: Debt | undefined): Group {
+    const group: Group = { shape, tenant, supervisor, sentence, debt, waiting: 0 }
     this.#groups.set(this.#numbers[index]!, group)
     return group
   }
 
   statuses(): Status[] {
-    return [...this.#groups.values()].map(({ shape, tenant, sentence, waiting }) => ({
-      ...{ shape, tenant, waiting },
+    return [...this.#groups.values()].map(({ shape, tenant, supervisor, sentence, waiting }) => ({
+      ...{ shape, tenant, supervisor, waiting },
       sentence: `It waits: ${sentence}`,
     }))
   }

@@ -32,6 +32,8 @@ export class Pass {
   /** Of each in the queue, what it has. */
   readonly #own: readonly (Slot | typeof asked | undefined)[]
   #supervisors = 0
+  /** Containers that have a machine which was asked, or get one. */
+  #containers = 0
 
   constructor(input: Input) {
     this.#input = input
@@ -57,6 +59,7 @@ export class Pass {
     const busy = isBusy(machine)
     if (busy && container) {
       this.#claims.set(container.uuid, asked)
+      this.#containers += 1
       if (container.supervisor) this.#supervisors += 1
     }
     const why = givenUp(machine, type !== undefined, this.#input)
@@ -92,12 +95,13 @@ export class Pass {
     const container = this.#input.queue[at]!
     const { shape, uuid, tenant, priority } = container
     const fit = this.#fits.get(shape)
-    const { maxDispatchAttempts } = this.#input.rules
+    const { maxDispatchAttempts, maxContainers = Number.POSITIVE_INFINITY } = this.#input.rules
     if (!fit) return this.#wait(at, 'nothing is known of what it needs')
     if ('none' in fit) return this.#fail(uuid, fit.none)
     if (container.attempts >= maxDispatchAttempts)
       return this.#fail(uuid, `No start in ${maxDispatchAttempts} attempts`)
     if (priority <= 0) return this.#wait(at, 'its priority is 0')
+    if (this.#containers >= maxContainers) return this.#wait(at, `${maxContainers} containers run, more do not yet`)
     if (container.supervisor && this.#supervisors >= this.#mostSupervisors()) {
       return this.#wait(at, 'supervisors have their share of the machines')
     }
@@ -142,6 +146,7 @@ export class Pass {
     slot.holder = undefined
     slot.user = container
     this.#placed.add(container.uuid)
+    this.#containers += 1
     if (container.supervisor) this.#supervisors += 1
     return slot
   }
@@ -156,6 +161,7 @@ export class Pass {
         this.ledger.create(type, tenant)
         this.create.push({ type: type.name, container: uuid, tenant })
         this.#placed.add(uuid)
+        this.#containers += 1
         if (supervisor) this.#supervisors += 1
         return undefined
       }

@@ -77,6 +77,8 @@ export interface Rules {
   readonly maxDispatchAttempts: number
   /** The share of `maxInstances` that supervisors may have. One may always run. */
   readonly supervisorFraction: number
+  /** How many containers may have a machine (`containersLimit`). Default: no limit. */
+  readonly maxContainers?: number
   readonly reserveExtraRamBytes: number
   readonly timeoutIdleMs: number
   readonly timeoutBootingMs: number
@@ -113,10 +115,11 @@ export interface Placed {
   readonly machine: string
 }
 
-/** Containers of one shape and tenant that wait for the same reason. */
+/** Containers of one shape and tenant that wait for the same reason. Supervisors have one of their own. */
 export interface Status {
   readonly shape: string
   readonly tenant: string
+  readonly supervisor: boolean
   readonly sentence: string
   readonly waiting: number
 }
