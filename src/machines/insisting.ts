@@ -1,12 +1,22 @@
 /** A keeper goes on while Redis is away, for as long as its lease lasts: its line to the machine stays. */
 import { isUnavailable } from '../base/errors.ts'
 import type { StepContext } from '../ops/steps.ts'
-import type { Keeping } from './ports.ts'
+import type { KeepingStore } from '../store/dispatch/keeping.ts'
+import type { Ownership } from '../store/owners.ts'
+
+type Store = Pick<KeepingStore, 'read' | 'keep' | 'send' | 'tell' | 'appendLog' | 'adopt' | 'gone' | 'floor'>
+
+/** The commands of a keeper, as the owner that it is. */
+export type Keeping = {
+  readonly [Name in keyof Store]: Store[Name] extends (by: Ownership, ...args: infer Args) => infer Answer
+    ? (...args: Args) => Answer
+    : never
+}
 
 const againMs = 200
 
-/** The same writes, repeated until Redis answers. @throws when the lease has expired, or the signal is aborted */
-export function insisting(keeping: Keeping, { clock, signal, call }: StepContext): Keeping {
+/** Repeats commands until Redis answers. They throw when the lease has expired, or the signal is aborted. */
+export function insisting(store: Store, own: Ownership, { clock, signal, call }: StepContext): Keeping {
   async function insist<T>(ask: () => Promise<T>): Promise<T> {
     while (true) {
       call()
@@ -19,13 +29,13 @@ export function insisting(keeping: Keeping, { clock, signal, call }: StepContext
     }
   }
   return {
-    read: name => insist(() => keeping.read(name)),
-    keep: (own, changes) => insist(() => keeping.keep(own, changes)),
-    send: (own, uuid) => insist(() => keeping.send(own, uuid)),
-    tell: (own, uuid, run, word) => insist(() => keeping.tell(own, uuid, run, word)),
-    appendLog: (own, uuid, run, entries) => insist(() => keeping.appendLog(own, uuid, run, entries)),
-    adopt: (own, listed) => insist(() => keeping.adopt(own, listed)),
-    floorEpoch: epoch => insist(() => keeping.floorEpoch(epoch)),
-    bury: own => insist(() => keeping.bury(own)),
+    read: () => insist(() => store.read(own)),
+    keep: changes => insist(() => store.keep(own, changes)),
+    send: uuid => insist(() => store.send(own, uuid)),
+    tell: (uuid, run, told) => insist(() => store.tell(own, uuid, run, told)),
+    appendLog: (uuid, run, entries) => insist(() => store.appendLog(own, uuid, run, entries)),
+    adopt: found => insist(() => store.adopt(own, found)),
+    gone: () => insist(() => store.gone(own)),
+    floor: epoch => insist(() => store.floor(own, epoch)),
   }
 }

@@ -1,9 +1,10 @@
 /** The keeper of a machine: the replica that owns its operation, between Redis and the runner. */
-import { Fenced, LetGo } from '../base/errors.ts'
+import { LetGo } from '../base/errors.ts'
 import type { MachineBrief } from '../dispatch/container.ts'
+import type { Listed } from '../dispatch/protocol.ts'
 import { Line } from './line.ts'
 import { Mailbox } from './mailbox.ts'
-import type { Kept, RunnerLink } from './ports.ts'
+import type { RunnerLink } from './ports.ts'
 import type { MachineContext, MachineResult } from './shape.ts'
 
 interface Kill {
@@ -43,16 +44,15 @@ export class Keeper {
 
   /** Serves until the machine is to end. */
   async run(): Promise<MachineResult> {
-    const { parts, name, signal, clock } = this.#context
+    const { parts, keeping, signal, clock } = this.#context
     this.#line.open()
     while (true) {
       this.#changed = Promise.withResolvers()
       this.#line.check()
       this.#mailbox.check()
-      const kept = await parts.keeping.read(name)
-      if (!kept.brief) throw new Fenced('the machine is buried')
-      if (kept.brief.ending !== '') return { events: [['info', `It ends: ${kept.brief.ending}`]] }
-      await this.#act(kept, kept.brief)
+      const { brief, cancelled } = await keeping.read()
+      if (brief.ending !== '') return { events: [['info', `It ends: ${brief.ending}`]] }
+      await this.#act(brief, cancelled)
       if (this.#line.awayMs > parts.times.letGoMs)
         throw new LetGo(`the machine cannot be reached: ${this.#line.reason}`)
       const timer = new AbortController()
@@ -81,27 +81,29 @@ export class Keeper {
 
   /** A new channel: what runs there is known before anything is started. */
   async #begin(link: RunnerLink): Promise<void> {
-    const { parts, own, clock } = this.#context
+    const { parts, keeping, clock } = this.#context
     this.#started = undefined
     this.#beatMs = clock.monotonicMs()
     for (const listed of await link.list()) {
       if (!parts.isOurs(listed))
         await this.#context.report([['error', `The machine shows a run that is not ours: ${listed.uuid}`]])
-      else if ((await parts.keeping.adopt(own, listed)) === 'other') await this.#endStray(link, listed.uuid, listed.run)
+      else await this.#know(link, listed)
     }
-    const { brief } = await parts.keeping.read(this.#context.name)
-    await parts.keeping.keep(own, { state: brief?.container?.run ? 'running' : 'idle', probed: true })
+    const { brief } = await keeping.keep({ state: 'idle', probed: true, asked: true })
     this.#toldMs = clock.monotonicMs()
-    this.#mailbox.open(link, (brief?.address ?? '').replace(/:[0-9]+$/, ''))
+    this.#mailbox.open(link, brief.address.replace(/:[0-9]+$/, ''))
   }
 
-  /** Redis knows a later run of this container, or its end. */
-  async #endStray(link: RunnerLink, uuid: string, run: number): Promise<void> {
-    await link.kill(uuid, run)
-    this.#mailbox.forget(uuid, run)
+  /** A run that Redis may have lost is written again. One that the container has no more is ended, and told to nobody. */
+  async #know(link: RunnerLink, listed: Listed): Promise<void> {
+    const { parts, keeping } = this.#context
+    const answer = await keeping.adopt(parts.found(listed))
+    if (answer === 'adopted' || answer === 'known') return
+    await link.kill(listed.uuid, listed.run)
+    this.#mailbox.forget(listed.uuid, listed.run)
   }
 
-  async #act({ cancelled }: Kept, brief: MachineBrief): Promise<void> {
+  async #act(brief: MachineBrief, cancelled: string): Promise<void> {
     const { link } = this.#line
     if (!link) return
     await this.#tellProbe()
@@ -115,42 +117,42 @@ export class Keeper {
   }
 
   async #tellProbe(): Promise<void> {
-    const { parts, own, clock } = this.#context
+    const { parts, keeping, clock } = this.#context
     const now = clock.monotonicMs()
     const isFresh = this.#beatMs > now - 3 * parts.times.probeMs
     if (!isFresh || now - this.#toldMs < parts.times.tellMs) return
     this.#toldMs = now
-    await parts.keeping.keep(own, { probed: true })
+    await keeping.keep({ probed: true })
   }
 
   /** Asks for the same run as often as need be: the machine answers alike. */
   async #start(link: RunnerLink, { idleBehavior, container }: MachineBrief, uuid: string): Promise<void> {
-    const { parts, own } = this.#context
+    const { parts, keeping } = this.#context
     if (container!.run === 0 && idleBehavior !== 'run') return
     if (container!.run > 0 && this.#started === `${uuid} ${container!.run}`) return
-    const sent = await parts.keeping.send(own, uuid)
-    if (sent === 'no') return
-    const { run, owner, spec } = sent
+    const sent = await keeping.send(uuid)
+    if (sent.answer !== 'send') return
+    const { run } = sent
     await this.#context.failpoint('before-send')
     this.#context.call()
-    const answer = await link.start(parts.warrant({ uuid, run, owner, spec }))
+    const answer = await link.start(parts.warrant(uuid, sent))
     await this.#context.failpoint('after-send')
     this.#started = `${uuid} ${run}`
     if (answer === 'started') return
     // Our epoch is the highest, so nobody starts this run any more.
-    await parts.keeping.tell(own, uuid, run, { what: 'lacks', why: answer.message })
-    if (answer.refused === 'broken') await parts.keeping.keep(own, { broken: answer.message })
+    await keeping.tell(uuid, run, { what: 'lacks' })
+    if (answer.refused === 'broken') await keeping.keep({ broken: answer.message })
   }
 
   async #killContainer(link: RunnerLink, uuid: string, run: number): Promise<void> {
-    const { parts, own, clock } = this.#context
+    const { parts, keeping, clock } = this.#context
     const now = clock.monotonicMs()
     if (this.#kill?.uuid !== uuid) this.#kill = { uuid, sinceMs: now, nextMs: now }
     const kill = this.#kill
     if (now < kill.nextMs) return
     kill.nextMs = now + parts.times.signalMs
     if (now - kill.sinceMs > parts.times.termMs) {
-      await parts.keeping.keep(own, { drain: true, broken: 'a container does not end' })
+      await keeping.keep({ idleBehavior: 'drain', broken: 'a container does not end' })
       return
     }
     await link.kill(uuid, run)

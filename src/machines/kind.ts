@@ -1,11 +1,11 @@
 /** The kind `instance`: one machine of a cloud, from its intent to the proof that it is gone, as one long operation. */
-import { Fenced } from '../base/errors.ts'
 import type { Claimed, Kind, StepList, Work } from '../ops/kind.ts'
 import type { StepContext } from '../ops/steps.ts'
+import { machineKind } from '../store/dispatch-keys.ts'
 import type { Ownership } from '../store/owners.ts'
 import { parseOperation } from '../store/records.ts'
 import { insisting } from './insisting.ts'
-import { type MachineContext, type MachineParts, type MachineShape, type MachineStep, machineKind } from './shape.ts'
+import type { MachineContext, MachineParts, MachineShape, MachineStep } from './shape.ts'
 import { create } from './steps/create.ts'
 import { endSteps } from './steps/end.ts'
 import { serve } from './steps/serve.ts'
@@ -49,16 +49,8 @@ class MachineWork implements Work<MachineShape> {
   }
 
   context(common: StepContext<MachineShape['plan'], object>): MachineContext {
-    const parts = { ...this.#parts, keeping: insisting(this.#parts.keeping, common) }
-    return {
-      ...common,
-      ...{ own: this.#own, parts },
-      brief: async () => {
-        const { brief } = await parts.keeping.read(common.name)
-        if (!brief) throw new Fenced('the machine is buried')
-        return brief
-      },
-    }
+    const parts = this.#parts
+    return { ...common, parts, keeping: insisting(parts.keeping, this.#own, common) }
   }
 
   /** No client waits for it: a machine that cannot be made is ended by its list of steps, not by a failure. */

@@ -8,6 +8,7 @@ import { isUnavailable } from '../base/errors.ts'
 import type { MachineBrief } from '../dispatch/container.ts'
 import { MachineLacks, Refused, Unreachable, WrongSecret } from '../ssh/errors.ts'
 import type { Machine } from '../ssh/machine.ts'
+import type { MachineFacts } from '../store/dispatch/keeping.ts'
 import { Rarely } from '../telemetry/rarely.ts'
 import { EpochPassed } from './epoch.ts'
 import type { LinkHandlers, RunnerLink } from './ports.ts'
@@ -97,16 +98,15 @@ export class Line {
 
   /** Only another image helps: the scheduler ends this machine, unless it is on hold. */
   async #giveUp({ message }: MachineLacks): Promise<void> {
-    const { parts, own } = this.#context
-    await parts.keeping.keep(own, { broken: message })
+    await this.#context.keeping.keep({ broken: message })
     await this.#context.report([['error', message]])
   }
 
   /** @returns whether there was a channel */
   async #serveOnce(): Promise<boolean> {
-    const brief = await this.#context.brief()
+    const { brief, facts } = await this.#context.keeping.read()
     if (brief.ending !== '' || brief.broken !== '') return false
-    const machine = await this.#connect(brief)
+    const machine = await this.#connect(brief, facts)
     try {
       if (!(await this.#hasBooted(machine))) return false
       await this.#attach(machine)
@@ -118,18 +118,17 @@ export class Line {
     }
   }
 
-  async #connect(brief: MachineBrief): Promise<Machine> {
-    const { parts, own, name, plan, call } = this.#context
+  async #connect(brief: MachineBrief, { hostKey }: MachineFacts): Promise<Machine> {
+    const { parts, keeping, plan, call } = this.#context
     const { agent } = call()
     const address = brief.address || (await this.#findAddress(brief))
-    const { hostKey } = await parts.keeping.read(name)
     const machine = await parts.connect({
       ...{ address, agent, signal: this.#closed.signal },
       ...('secret' in plan! ? { secret: plan.secret } : { secret: plan!.digest, digest: parts.digest }),
       ...(hostKey !== '' && { pinned: hostKey }),
     })
     if (machine.hostKey !== hostKey) {
-      await parts.keeping.keep(own, { hostKey: machine.hostKey })
+      await keeping.keep({ hostKey: machine.hostKey })
       if (machine.changed)
         await this.#context.report([['error', 'The machine has another host key, and its own secret']])
     }
@@ -137,13 +136,13 @@ export class Line {
   }
 
   async #findAddress(brief: MachineBrief): Promise<string> {
-    const { parts, own, call } = this.#context
+    const { parts, keeping, call } = this.#context
     const listed = (await parts.cloud.list({ ...call(), signal: this.#closed.signal })).find(
       ({ id }) => id === brief.instance,
     )
-    if (listed?.state === 'gone') await parts.keeping.keep(own, { ending: 'the cloud has ended it' })
+    if (listed?.state === 'gone') await keeping.keep({ ending: 'the cloud has ended it' })
     if (!listed?.address) throw new Unreachable('the cloud has not given it an address yet')
-    await parts.keeping.keep(own, { address: listed.address })
+    await keeping.keep({ address: listed.address })
     return listed.address
   }
 

@@ -2,9 +2,9 @@
  * What the machine says of its runs, told to Redis in order and acknowledged after that. What was not acknowledged is told
  * again over the next channel, so nothing is lost while nobody listens.
  */
-import { StringDecoder } from 'node:string_decoder'
 import type { Entry } from '../dispatch/protocol.ts'
-import type { OutputEntry, RunnerLink, Word } from './ports.ts'
+import type { Told } from '../store/dispatch/keeping.ts'
+import type { RunnerLink } from './ports.ts'
 import type { MachineContext } from './shape.ts'
 
 interface Letter {
@@ -27,8 +27,6 @@ export class Mailbox {
   #working: Promise<void> | undefined
   #defect: unknown
   readonly #strays = new Set<string>()
-  /** By run and stream: an entry may end amid a character. */
-  readonly #decoders = new Map<string, StringDecoder>()
 
   constructor(context: MachineContext, onTold: () => void) {
     this.#context = context
@@ -40,7 +38,6 @@ export class Mailbox {
     this.#letters = []
     this.#link = undefined
     this.#strays.clear()
-    this.#decoders.clear()
   }
 
   /** Tells from now on. @param host of the machine, as we see it */
@@ -99,38 +96,22 @@ export class Mailbox {
   }
 
   async #tell(letters: readonly Letter[]): Promise<void> {
-    const { parts, own } = this.#context
+    const { keeping } = this.#context
     const link = this.#link
     const { uuid, run, entry, seq } = letters.at(-1)!
     if (!this.#strays.has(`${uuid} ${run}`)) {
-      const { keeping } = parts
       const told = isOutput(entry)
-        ? await keeping.appendLog(
-            own,
-            uuid,
-            run,
-            letters.map(letter => this.#outputOf(letter)),
-          )
-        : await keeping.tell(own, uuid, run, this.#wordOf(entry))
+        ? await keeping.appendLog(uuid, run, letters.map(placed))
+        : await keeping.tell(uuid, run, this.#wordOf(entry))
       if (told === 'other') this.forget(uuid, run)
     }
     link?.ack(uuid, run, seq)
     if (!isOutput(entry)) this.#onTold()
   }
 
-  #outputOf({ uuid, run, seq, entry }: Letter): OutputEntry {
+  #wordOf(entry: Exclude<Entry, Output>): Told {
     const { atMs } = entry
-    if (entry.kind === 'lost') return { seq, atMs, stream: 'skylab', text: `${entry.bytes} bytes of output were lost` }
-    const { stream, base64 } = entry as Extract<Entry, { kind: 'output' }>
-    const key = `${uuid} ${run} ${stream}`
-    const decoder = this.#decoders.get(key) ?? new StringDecoder('utf8')
-    this.#decoders.set(key, decoder)
-    return { seq, atMs, stream, text: decoder.write(Buffer.from(base64, 'base64')) }
-  }
-
-  #wordOf(entry: Exclude<Entry, Output>): Word {
-    const { atMs } = entry
-    if (entry.kind === 'ended') return { what: 'ended', atMs, end: entry.end }
+    if (entry.kind === 'ended') return { what: 'ended', atMs, ...entry.end }
     return { what: 'running', atMs, gatewayAddress: entry.gatewayPort ? `${this.#host}:${entry.gatewayPort}` : '' }
   }
 }
@@ -138,3 +119,5 @@ export class Mailbox {
 type Output = Extract<Entry, { kind: 'output' | 'lost' }>
 
 const isOutput = (entry: Entry): entry is Output => entry.kind === 'output' || entry.kind === 'lost'
+
+const placed = ({ seq, entry }: Letter) => [seq, entry as Output] as const

@@ -6,14 +6,12 @@ import type { Listed, Warrant } from '../dispatch/protocol.ts'
 import type { Shape, Step, StepContext, StepResult } from '../ops/steps.ts'
 import type { ConnectOptions, Machine, MachineChannel } from '../ssh/machine.ts'
 import type { RunnerProgram } from '../ssh/program.ts'
-import type { Ownership } from '../store/owners.ts'
+import type { FoundRun, KeepingStore, Sending } from '../store/dispatch/keeping.ts'
 import type { OperationFields, OperationRecord } from '../store/records.ts'
 import type { Cloud } from './cloud.ts'
-import type { Keeping, LinkHandlers, RunnerLink, Teach } from './ports.ts'
+import type { Keeping } from './insisting.ts'
+import type { LinkHandlers, RunnerLink, Teach } from './ports.ts'
 import type { Wakes } from './wakes.ts'
-
-/** The kind's name in subjects, keys and failpoints. */
-export const machineKind = 'instance'
 
 /** What a creation needs and Redis keeps sealed. An adopted machine may have only the digest of its secret, from its tag. */
 export type MachinePlan = { readonly secret: string } | { readonly digest: string }
@@ -23,10 +21,8 @@ export type MachineStep = Step<MachineShape>
 export type MachineResult = StepResult<MachineFields>
 
 export interface MachineContext extends StepContext<MachinePlan, object> {
-  readonly own: Ownership
   readonly parts: MachineParts
-  /** The brief of this machine. @throws {Fenced} when it is buried */
-  brief(): Promise<MachineBrief>
+  readonly keeping: Keeping
 }
 
 export interface MachineShape extends Shape {
@@ -52,7 +48,7 @@ export interface MachineTimes {
 export interface MachineParts {
   readonly clock: Clock
   readonly cloud: Cloud
-  readonly keeping: Keeping
+  readonly keeping: KeepingStore
   readonly wakes: Wakes
   readonly teach: Teach
   readonly times: MachineTimes
@@ -75,7 +71,9 @@ export interface MachineParts {
     secret: MachinePlan,
     handlers: LinkHandlers,
   ) => Promise<RunnerLink>
-  readonly warrant: (of: Omit<Warrant, 'seal'>) => Warrant
+  readonly warrant: (uuid: string, sending: Sending) => Warrant
+  /** What a machine shows of a run, for Redis. */
+  readonly found: (listed: Listed) => FoundRun
   /** Whether this installation, by its present or a former token, has signed it. */
   readonly isOurs: (listed: Listed) => boolean
 }

@@ -1,6 +1,6 @@
 /** Wakes the keepers of a replica when the bell rings about their machine, with one listener for all. */
 import type { Bell } from '../store/bell.ts'
-import { machineKind } from './shape.ts'
+import { machineKind } from '../store/dispatch-keys.ts'
 
 export class Wakes {
   readonly #byName = new Map<string, () => void>()

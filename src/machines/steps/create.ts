@@ -13,7 +13,7 @@ import type { MachineContext, MachineResult, MachineStep } from '../shape.ts'
 export const create: MachineStep = { name: 'create', kind: 'act', progress: 20, run: createMachine }
 
 async function createMachine(context: MachineContext): Promise<MachineResult> {
-  const brief = await context.brief()
+  const { brief } = await context.keeping.read()
   if (brief.instance !== '' || brief.ending !== '') return 'nothing'
   const { plan } = context
   if (!plan || !('secret' in plan)) return end(context, 'its secret is not known')
@@ -21,9 +21,9 @@ async function createMachine(context: MachineContext): Promise<MachineResult> {
   const made = await ask(context, brief, plan.secret)
   await context.failpoint('after-act')
   if (typeof made === 'string') return end(context, made)
-  const { keeping, teach } = context.parts
+  const { teach } = context.parts
   const { id, address = '' } = made
-  await keeping.keep(context.own, { instance: id, address, state: 'booting' })
+  await context.keeping.keep({ instance: id, address, state: 'booting' })
   await teach({ kind: 'created', type: brief.type })
   return { events: [['info', `The cloud made ${id}`]] }
 }
@@ -64,7 +64,7 @@ function outcomeOf(error: unknown, type: string, groupOf: (type: string) => stri
   return undefined
 }
 
-async function end({ parts, own }: MachineContext, why: string): Promise<MachineResult> {
-  await parts.keeping.keep(own, { ending: why })
+async function end({ keeping }: MachineContext, why: string): Promise<MachineResult> {
+  await keeping.keep({ ending: why })
   return { events: [['info', `There is no machine: ${why}`]] }
 }

@@ -15,9 +15,9 @@ export const endSteps = (prefix: string): readonly MachineStep[] => [
 ]
 
 async function destroyMachine(context: MachineContext): Promise<MachineResult> {
-  const { brief } = await context.parts.keeping.read(context.name)
-  if (!brief || brief.instance === '') return 'nothing'
-  await context.parts.keeping.keep(context.own, { ending: brief.ending || 'its creation failed' })
+  const { brief } = await context.keeping.read()
+  if (brief.instance === '') return 'nothing'
+  await context.keeping.keep({ state: 'shutdown', ending: brief.ending || 'its creation failed' })
   await context.failpoint('before-act')
   await destroy(context, brief.instance)
   await context.failpoint('after-act')
@@ -37,18 +37,11 @@ async function destroy(context: MachineContext, id: string): Promise<void> {
 }
 
 async function awaitGone(context: MachineContext): Promise<MachineResult> {
-  const { parts, own, name } = context
-  const { brief } = await parts.keeping.read(name)
-  if (!brief) return { events: [] }
+  const { brief } = await context.keeping.read()
   if (brief.instance !== '') await untilGone(context, brief.instance)
-  const { container } = brief
-  if (container) await parts.keeping.tell(own, container.uuid, container.run, { what: 'gone', why: goneWords(brief) })
-  await parts.keeping.bury(own)
+  await context.keeping.gone()
   return { events: [['info', brief.instance === '' ? 'There never was a machine' : `${brief.instance} is gone`]] }
 }
-
-const goneWords = ({ instance, ending }: { readonly instance: string; readonly ending: string }) =>
-  instance === '' ? `no machine was made: ${ending}` : `its machine ${instance} is gone: ${ending || 'by itself'}`
 
 /** Asks again each time that `shutdownMs` has passed and the cloud still shows the machine. */
 async function untilGone(context: MachineContext, id: string): Promise<void> {

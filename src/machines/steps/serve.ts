@@ -2,7 +2,7 @@
  * The step that serves a machine, from its first boot until it is to end. It looks at what Redis has and at what the machine
  * says, and does the next thing: start, kill, tell. A new owner does the same, from the beginning.
  */
-import { LetGo } from '../../base/errors.ts'
+import { LetGo, RetryLater } from '../../base/errors.ts'
 import { EpochPassed } from '../epoch.ts'
 import { Keeper } from '../keeper.ts'
 import type { MachineContext, MachineResult, MachineStep } from '../shape.ts'
@@ -15,8 +15,10 @@ async function serveMachine(context: MachineContext): Promise<MachineResult> {
     return await keeper.run()
   } catch (error) {
     if (!(error instanceof EpochPassed)) throw error
-    await context.parts.keeping.floorEpoch(error.highest)
-    throw new LetGo('the machine has heard a higher epoch, so the next claim draws one above it')
+    const isRaised = await context.keeping.floor(error.highest)
+    if (isRaised) throw new LetGo('the machine has heard a higher epoch, so the next claim draws one above it')
+    await context.keeping.keep({ broken: 'it says that it has heard an epoch of tomorrow', idleBehavior: 'drain' })
+    throw new RetryLater('the machine obeys no epoch of ours')
   } finally {
     await keeper.close()
   }

@@ -99,7 +99,11 @@ export class KeepingStore {
   }
 
   /** @throws {Fenced} when no longer the owner, or the machine is gone by proof */
-  async read(_by: Ownership): Promise<{ readonly brief: MachineBrief; readonly facts: MachineFacts }> {
+  // LEAD'S REQUEST (remove this line when done): `cancelled` is the reason why its container is to be killed, '' if it is not; the
+  // change that sets it rings about the machine (instance:NAME) too, so that the keeper looks at once.
+  async read(
+    _by: Ownership,
+  ): Promise<{ readonly brief: MachineBrief; readonly facts: MachineFacts; readonly cancelled: string }> {
     throw new Error(`not written: ${this.#options.maxDispatchAttempts}`)
   }
 
@@ -146,6 +150,16 @@ export class KeepingStore {
    * @throws {Fenced} when no longer the owner
    */
   async adopt(_by: Ownership, _found: FoundRun): Promise<FoundAnswer> {
+    throw new Error('not written')
+  }
+
+  // LEAD'S REQUEST (remove this line when done): the machine proved by its secret that it has heard this epoch.
+  /**
+   * Raises the counter of epochs and runs, so that the next claim draws a higher one. Bounded by Redis' clock plus a day.
+   * @returns false if the epoch lies beyond that: the machine lies, and is broken
+   * @throws {Fenced} when no longer the owner
+   */
+  async floor(_by: Ownership, _epoch: number): Promise<boolean> {
     throw new Error('not written')
   }
 
