@@ -3,8 +3,19 @@
  * (`skylab runner attach`). Pure. Schemas check what arrives: a machine may lie, and a keeper may be an old one.
  *
  * The fence: `hello` names the connection's epoch. The runner stores the highest that it has heard, and compares it again at
- * each act, under one gate. A lower one is refused. A start needs a higher run than every earlier one of this container.
+ * each act, under one gate. A lower one is refused. Of several connections with the highest epoch only the last one may act:
+ * what an earlier one still has in its pipe would otherwise come after a list that lacks it. A start needs a higher run than
+ * every earlier one of this container.
  */
+
+/** The longest line of either side, in bytes, without its end. A longer one is dropped, and refused as `bad`. */
+export const longestLineBytes = 1024 * 1024
+/** The longest start, as JSON: a line that lists it must fit too. */
+export const longestWarrantBytes = 768 * 1024
+/** Runs that a machine keeps until they are acknowledged to their end. One more is refused as `busy`. */
+export const mostRuns = 1000
+/** Bytes of output in one entry, before base64. */
+export const mostOutputBytes = 32 * 1024
 
 /** How a container is run. Values of secrets are among them: a line with it is never logged. */
 export interface RunSpec {
@@ -35,10 +46,13 @@ export type ToRunner =
   | { readonly type: 'list'; readonly id: number }
   | ({ readonly type: 'start'; readonly id: number } & Warrant)
   | { readonly type: 'kill'; readonly id: number; readonly uuid: string; readonly run: number }
-  /** The keeper has stored all of this run up to `seq`. */
+  /** The keeper has stored all of this run up to `seq`. With the last one of an ended run, the machine forgets all but its number. */
   | { readonly type: 'ack'; readonly uuid: string; readonly run: number; readonly seq: number }
 
-/** What a machine says of one run. `stale`: it has a folder, and no supervisor holds its lock. */
+/**
+ * What a machine says of one run. `stale`: its supervisor was lost. Its processes are killed then, and once none is left it has
+ * an end, without an exit code. The machine is broken.
+ */
 export type RunState = 'starting' | 'running' | 'ended' | 'stale'
 
 /** The end of a run. `exitCode` is undefined where the engine never gave one: then `reason` says why. */
@@ -66,12 +80,22 @@ export type Entry =
   | { readonly kind: 'lost'; readonly atMs: number; readonly bytes: number }
   | { readonly kind: 'ended'; readonly atMs: number; readonly end: RunEnd }
 
+/**
+ * A refused start is proof that it did nothing.
+ * - `epoch`: another connection may act, or none yet. The runner closes, except before a hello.
+ * - `run`: the container had this run to its end, or a higher one.
+ * - `busy`: an earlier run of this container has not ended, or there are too many runs.
+ * - `broken`: the machine can start nothing: it lost a supervisor, or its disk is full.
+ */
 export type Refusal = 'epoch' | 'run' | 'busy' | 'broken' | 'unknown' | 'bad'
 
 export type FromRunner =
-  /** The answer to `hello`: the connection may act now. `highestRuns` is in `list`. */
-  | { readonly type: 'welcome'; readonly epoch: number; readonly version: string }
-  /** With the highest epoch and the machine's secret, so that the keeper can believe it. The runner closes after an `epoch`. */
+  /** The answer to `hello`: the connection may act now. `highestRun`: of all runs that it was ever asked to start; 0: none. */
+  | { readonly type: 'welcome'; readonly epoch: number; readonly version: string; readonly highestRun: number }
+  /**
+   * `highest`: the highest epoch; for `run`, the highest run of this container. With the machine's secret, so that the keeper
+   * can believe it.
+   */
   | {
       readonly type: 'refused'
       readonly id?: number
@@ -80,10 +104,17 @@ export type FromRunner =
       readonly highest: number
       readonly secret: string
     }
-  | { readonly type: 'listed'; readonly id: number; readonly runs: readonly Listed[]; readonly broken?: string }
+  /** `more`: another one with this id follows. The last one says whether, and why, the machine is broken. */
+  | {
+      readonly type: 'listed'
+      readonly id: number
+      readonly runs: readonly Listed[]
+      readonly more?: true
+      readonly broken?: string
+    }
   /** The supervisor holds its lock, and the run is on disk. */
   | { readonly type: 'started'; readonly id: number; readonly uuid: string; readonly run: number }
   /** The signal was sent; the end comes as an entry. */
   | { readonly type: 'killing'; readonly id: number; readonly uuid: string; readonly run: number }
   | { readonly type: 'entry'; readonly uuid: string; readonly run: number; readonly seq: number; readonly entry: Entry }
-  | { readonly type: 'beat'; readonly atMs: number; readonly load: number }
+  | { readonly type: 'beat'; readonly atMs: number; readonly load: number; readonly broken?: string }
