@@ -81,7 +81,7 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   ],
   // Clients of clouds, and of their machines.
   'src/ssh': ['src/base', 'src/telemetry'],
-  'src/clouds': ['src/base', 'src/telemetry'],
+  'src/clouds': ['src/base', 'src/telemetry', 'src/config/dispatch-ec2.ts'],
   // The rules of containers on machines of a cloud, without I/O.
   'src/dispatch': ['src/base', 'src/config'],
   // The HTTP API, and the processes.

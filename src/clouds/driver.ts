@@ -19,6 +19,8 @@ export interface Intent {
   /** The size of the scratch disk that the type wants added, in bytes. 0: none. */
   readonly addedScratchBytes: number
   readonly preemptible: boolean
+  /** Where it was tried last, as `CloudCall.note` told. A new attempt begins there: a token counts in one place only. */
+  readonly place?: string
 }
 
 /** What a cloud makes before a machine, and keeps without it: a network interface. It has the tags of its intent. */
@@ -49,6 +51,11 @@ export interface CloudCall {
   readonly check?: () => void
   /** To be passed around a request that changes something. */
   readonly failpoint?: (place: 'before-send' | 'after-send') => void | Promise<void>
+  /**
+   * Where a machine is asked for next, such as a subnet. To be stored before it resolves, and to be given back as
+   * `Intent.place`: otherwise an attempt after a lost answer could make a second machine elsewhere.
+   */
+  readonly note?: (place: string) => void | Promise<void>
 }
 
 export interface Driver {
@@ -63,6 +70,11 @@ export interface Driver {
   list(call: CloudCall): Promise<readonly Instance[]>
   /** 'unknown' proves nothing. Only an instance with state `gone` is gone by proof. */
   find(id: string, call: CloudCall): Promise<Instance | 'unknown'>
+  /**
+   * Whether the cloud says that it has no such machine, in the account where ours are. It is no proof by itself:
+   * `absence.ts` says when it becomes one. Without it, a machine is gone by its state alone.
+   */
+  missing?(id: string, call: CloudCall): Promise<boolean>
   setTags(id: string, tags: Readonly<Record<string, string>>, call: CloudCall): Promise<void>
   /** A yes proves nothing either. A machine that is already gone is no error. */
   destroy(id: string, call: CloudCall): Promise<void>

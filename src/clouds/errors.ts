@@ -38,4 +38,10 @@ export class Unanswered extends Error {
 /** The cloud refuses until someone changes something: credentials, image, network. */
 export class CloudRefused extends Error {
   override readonly name = 'CloudRefused'
+  /** The cloud's own word for it, if it has one. */
+  readonly code: string | undefined
+  constructor(message: string, code?: string) {
+    super(message)
+    this.code = code
+  }
 }
