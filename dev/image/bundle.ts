@@ -50,6 +50,8 @@ export async function bundle(options: BundleOptions): Promise<string> {
     outExtension: { '.js': '.mjs' },
     // jsonc-parser: esbuild cannot follow the `require` calls of its main file. graphql: its modules let esbuild drop unused code.
     alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js', graphql: 'graphql/index.mjs' },
+    // ssh2 does without its native parts, and catches the failure of their `require`.
+    external: ['cpu-features', '*.node'],
     banner: { js: require },
     plugins: [thinClient, thinUndici],
     // V8 keeps the text of every file: without indentation it takes a quarter less. Lines stay short for stack traces.
