@@ -13,12 +13,12 @@ import type { MachineContext, MachineResult, MachineStep } from '../shape.ts'
 export const create: MachineStep = { name: 'create', kind: 'act', progress: 20, run: createMachine }
 
 async function createMachine(context: MachineContext): Promise<MachineResult> {
-  const { brief } = await context.keeping.read()
+  const { brief, facts } = await context.keeping.read()
   if (brief.instance !== '' || brief.ending !== '') return 'nothing'
   const { plan } = context
   if (!plan || !('secret' in plan)) return end(context, 'its secret is not known')
   await context.failpoint('before-act')
-  const made = await ask(context, brief, plan.secret)
+  const made = await ask(context, brief, { secret: plan.secret, place: facts.place })
   await context.failpoint('after-act')
   if (typeof made === 'string') return end(context, made)
   const { teach } = context.parts
@@ -29,10 +29,16 @@ async function createMachine(context: MachineContext): Promise<MachineResult> {
 }
 
 /** @returns the machine, or why there is none */
-async function ask(context: MachineContext, brief: MachineBrief, secret: string): Promise<Instance | string> {
+async function ask(
+  context: MachineContext,
+  brief: MachineBrief,
+  { secret, place }: { readonly secret: string; readonly place: string },
+): Promise<Instance | string> {
   const { cloud, intent } = context.parts
-  const call: CloudCall = context.call()
-  const wish = intent(brief, secret)
+  // A token counts in one place only, so the place is known before the call.
+  const note = async (next: string) => void (await context.keeping.keep({ place: next }))
+  const call: CloudCall = { ...context.call(), note }
+  const wish = { ...intent(brief, secret), ...(place !== '' && { place }) }
   try {
     return await cloud.call('create', call, async driver => {
       await call.failpoint?.('before-send')

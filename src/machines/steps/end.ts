@@ -3,6 +3,7 @@
  * reach: only a cloud that shows it as gone frees its container.
  */
 import { RetryLater } from '../../base/errors.ts'
+import { isAbsent } from '../../clouds/absence.ts'
 import type { CloudCall } from '../../clouds/driver.ts'
 import { CloudRefused } from '../../clouds/errors.ts'
 import { later } from '../cloud.ts'
@@ -47,7 +48,7 @@ async function awaitGone(context: MachineContext): Promise<MachineResult> {
 async function untilGone(context: MachineContext, id: string): Promise<void> {
   const { clock, signal, parts } = context
   let againMs = clock.monotonicMs() + parts.times.shutdownMs
-  while (!(await isGone(context, id))) {
+  while (!(await isGone(context, id)) && !(await isAbsentNow(context, id))) {
     if (clock.monotonicMs() >= againMs) {
       await destroy(context, id)
       againMs = clock.monotonicMs() + parts.times.shutdownMs
@@ -66,6 +67,18 @@ async function isGone({ call, parts: { cloud } }: MachineContext, id: string): P
     .catch(later)
     .catch(refusedLater)
   return found !== 'unknown' && found.state === 'gone'
+}
+
+/** A cloud may forget a machine without ever showing it as ended. */
+async function isAbsentNow({ call, keeping, parts: { cloud } }: MachineContext, id: string): Promise<boolean> {
+  const how: CloudCall = call()
+  const { missing } = cloud.driver
+  if (!missing) return false
+  const asked = cloud.call('find', how, driver => driver.missing!(id, how))
+  await keeping.keep({ missing: await asked.catch(later).catch(refusedLater) })
+  const { facts, nowMs } = await keeping.read()
+  const { missingSinceMs } = facts
+  return isAbsent({ seen: true, ...(missingSinceMs > 0 && { missingSinceMs }) }, nowMs)
 }
 
 function refusedLater(error: unknown): never {
