@@ -1,0 +1,235 @@
+/** For tests: one machine with its keeper, between a record in memory, a cloud that obeys, and a runner that does too. */
+import { systemClock } from '../../base/clock.ts'
+import { Fenced } from '../../base/errors.ts'
+import type { Driver, Instance } from '../../clouds/driver.ts'
+import type { MachineBrief } from '../../dispatch/container.ts'
+import type { Entry, Listed, Warrant } from '../../dispatch/protocol.ts'
+import type { CreateOutcome } from '../../dispatch/throttle.ts'
+import type { Claimed } from '../../ops/kind.ts'
+import { Unreachable } from '../../ssh/errors.ts'
+import type { Machine } from '../../ssh/machine.ts'
+import type { KeepingStore, MachineChanges, MachineFacts, Told } from '../../store/dispatch/keeping.ts'
+import type { NewEvent } from '../../store/records.ts'
+import { noTracing } from '../../telemetry/tracing.ts'
+import { Cloud } from '../cloud.ts'
+import { machineKindOf } from '../kind.ts'
+import type { LinkHandlers, RunnerLink } from '../ports.ts'
+import type { MachineParts, MachineShape } from '../shape.ts'
+import { Wakes } from '../wakes.ts'
+
+export const name = '0mach1'
+export const uuid = 'clust-dz642-000000000000001'
+
+const brief: MachineBrief = {
+  ...{ name, op: 7, type: 'small', providerType: 't.small', price: 1, tenant: 'default', state: 'creating' },
+  ...{ sinceMs: 0, createdMs: 0, probedMs: 0, busyMs: 0, idleBehavior: 'run', broken: '', instance: '', address: '' },
+  ...{ ending: '', container: undefined, lastContainer: '', version: 1 },
+}
+
+type Line = { readonly handlers: LinkHandlers; readonly end: AbortController; readonly epoch: number }
+
+export class Site {
+  brief: MachineBrief | undefined
+  facts: MachineFacts = { hostKey: '', runnerHash: '', bootedMs: 0, secretMs: 0, place: '', missingSinceMs: 0 }
+  cancelled = ''
+  nextRun = 100
+  /** What happened, in order. */
+  readonly log: string[] = []
+  readonly told: Told[] = []
+  readonly outcomes: CreateOutcome[] = []
+  readonly events: NewEvent[] = []
+  /** What the machine runs. */
+  listed: Listed[] = []
+  isReachable = true
+  onCreate: () => Promise<void> = async () => {}
+  onLink: () => Promise<void> = async () => {}
+  onAdopt: (uuid: string) => 'known' | 'adopted' | 'other' = () => 'known'
+  startAnswer: Awaited<ReturnType<RunnerLink['start']>> = 'started'
+  line: Line | undefined
+  readonly stopped = new AbortController()
+  readonly #instances = new Map<string, Instance>()
+  #ring: ((ring: { what: 'missed' }) => void) | undefined
+
+  constructor(more: Partial<MachineBrief> = {}) {
+    this.brief = { ...brief, ...more }
+    if (this.brief.instance !== '') this.#instances.set(this.brief.instance, this.#instance(this.brief.instance))
+  }
+
+  /** Changes the record as somebody else would, and rings. */
+  change(more: Partial<MachineBrief>): void {
+    this.brief = { ...this.brief!, ...more }
+    this.ring()
+  }
+
+  ring(): void {
+    this.#ring?.({ what: 'missed' })
+  }
+
+  end(): void {
+    this.#instances.clear()
+  }
+
+  say(seq: number, entry: Entry, run = this.nextRun): void {
+    this.line!.handlers.onEntry(uuid, run, seq, entry)
+  }
+
+  /** Runs the steps of a life from one of them, as the engine does. */
+  async live(from = 'create'): Promise<void> {
+    const kind = machineKindOf(this.#parts(), { longestRequestMs: 1_000 })
+    const { signal } = this.stopped
+    const claimed = { claim: { record: { token: 't' } }, name, op: 7 } as unknown as Claimed<MachineShape>
+    const work = kind.begin(claimed)
+    const call = () => {
+      signal.throwIfAborted()
+      const log = { warn: () => {}, info: () => {}, error: () => {} } as never
+      return { signal, agent: 'a', check: () => {}, failpoint: () => {}, log, span: noTracing.operation({} as never) }
+    }
+    const common = {
+      ...{ name, op: 7, epoch: 5, plan: { secret: 's3cret' }, known: {}, clock: systemClock, signal, call },
+      report: async (events: readonly NewEvent[]) => void this.events.push(...events),
+      unreported: (events: readonly NewEvent[]) => events,
+      failpoint: () => {},
+    }
+    const context = work.context(common, () => context)
+    const steps = work.steps('create', undefined)
+    for (const step of steps.slice(steps.findIndex(each => each.name === from))) {
+      const done = await step.run(context)
+      if (done !== 'nothing') this.events.push(...done.events)
+    }
+  }
+
+  #instance = (id: string): Instance => ({
+    ...{ id, address: `${id}:22`, providerType: 't.small', state: 'running', tags: { Intent: name } },
+  })
+
+  #parts(): MachineParts {
+    const wakes = new Wakes({
+      on: listener => {
+        this.#ring = listener as never
+        return () => {}
+      },
+    })
+    return {
+      ...{ clock: systemClock, keeping: this.#keeping() as unknown as KeepingStore, wakes },
+      cloud: new Cloud({
+        ...{ driver: this.#driver(), clock: systemClock, intentTag: 'Intent', listMs: 1 },
+        reserve: async () => 0,
+        onCall: (operation, error) => void this.log.push(error ? `${operation}: ${error}` : operation),
+      }),
+      teach: async outcome => void this.outcomes.push(outcome),
+      times: { probeMs: 20, shutdownMs: 30, signalMs: 10, termMs: 200, letGoMs: 60_000, tellMs: 1_000 },
+      program: async () => ({ hash: 'h', architecture: undefined, path: undefined, files: [] }),
+      intent: ({ name: token }, secret) => ({
+        ...{ token, providerType: 't.small', image: 'i', tags: { Intent: token }, publicKey: 'k', preemptible: false },
+        ...{ initCommand: secret, addedScratchBytes: 0 },
+      }),
+      tags: () => ({}),
+      groupOf: type => `group of ${type}`,
+      connect: async () => this.#connect(),
+      digest: answer => answer,
+      bootProbe: 'true',
+      link: async (_, epoch, __, handlers) => this.#link(epoch, handlers),
+      warrant: (of, { run, owner }) => ({ uuid: of, run, owner, spec: {}, seal: 's' }) as unknown as Warrant,
+      isOurs: ({ seal }) => seal === 's',
+      found: listed => listed as never,
+    }
+  }
+
+  #driver(): Driver {
+    return {
+      ...{ name: 'fake', idempotentCreate: true },
+      create: async ({ token }) => {
+        this.log.push(`asked ${token}`)
+        await this.onCreate()
+        const made = this.#instance('i-1')
+        this.#instances.set('i-1', made)
+        return made
+      },
+      list: async () => [...this.#instances.values()],
+      find: async id => this.#instances.get(id) ?? { ...this.#instance(id), state: 'gone' },
+      setTags: async () => {},
+      destroy: async () => void this.log.push('destroyed'),
+      orphans: async () => [],
+      remove: async () => {},
+      close: async () => {},
+    }
+  }
+
+  #keeping() {
+    const kept = () => {
+      if (!this.brief) throw new Fenced('buried')
+      return this.brief
+    }
+    const read = async () => ({ brief: kept(), facts: this.facts, cancelled: this.cancelled, nowMs: Date.now() })
+    const keep = async (_: unknown, { hostKey, place, asked, probed, missing, ...more }: MachineChanges) => {
+      this.facts = { ...this.facts, ...(hostKey !== undefined && { hostKey }), ...(place !== undefined && { place }) }
+      const running = more.state === 'idle' && kept().container?.run ? { state: 'running' as const } : {}
+      this.brief = { ...kept(), ...(more as Partial<MachineBrief>), ...running }
+      if (probed) this.log.push('probed')
+      if (asked) this.log.push('asked what it runs')
+      return { answer: 'kept' as const, brief: this.brief }
+    }
+    const send = async (_: unknown, of: string) => {
+      const { container } = kept()
+      if (container?.uuid !== of) return { answer: 'changed' as const }
+      const run = container.run || this.nextRun
+      this.brief = { ...kept(), container: { ...container, run }, state: 'running' }
+      return { answer: 'send' as const, run, owner: 'ada', view: {} as never, sealedSpec: '' }
+    }
+    const tell = async (_: unknown, __: string, ___: number, told: Told) => {
+      this.told.push(told)
+      this.log.push(`told ${told.what}`)
+      if (told.what !== 'running') this.brief = { ...kept(), container: undefined, state: 'idle' }
+      return 'told' as const
+    }
+    return {
+      ...{ read, keep, send, tell },
+      appendLog: async (_: unknown, __: string, ___: number, entries: readonly (readonly [number, Entry])[]) => {
+        this.log.push(`logged ${entries.map(([seq]) => seq).join(' ')}`)
+        return entries.at(-1)![0]
+      },
+      adopt: async (_: unknown, { uuid: of }: Listed) => {
+        this.log.push(`adopted ${of}`)
+        return this.onAdopt(of)
+      },
+      floor: async (_: unknown, epoch: number) => {
+        this.log.push(`floored ${epoch}`)
+        return epoch < 1_000
+      },
+      gone: async () => {
+        this.log.push('gone')
+        this.brief = undefined
+      },
+    }
+  }
+
+  async #connect(): Promise<Machine> {
+    this.log.push('connected')
+    if (!this.isReachable) throw new Unreachable('no route')
+    return {
+      ...{ hostKey: 'key', changed: false, ended: new AbortController().signal },
+      probe: async () => ({ isReady: true, words: '' }),
+      install: async () => ({ command: 'skylab', skipped: false }),
+      channel: async () => ({}) as never,
+      exec: async () => ({ exitCode: 0, stdout: '', words: '' }),
+      close: () => {},
+    }
+  }
+
+  async #link(epoch: number, handlers: LinkHandlers): Promise<RunnerLink> {
+    await this.onLink()
+    const end = new AbortController()
+    this.line = { handlers, end, epoch }
+    return {
+      ended: end.signal,
+      list: async () => this.listed,
+      start: async ({ run }) => {
+        this.log.push(`started ${run}`)
+        return this.startAnswer
+      },
+      kill: async (of, run) => void this.log.push(`killed ${of === uuid ? run : of}`),
+      ack: (_, __, seq) => void this.log.push(`acknowledged ${seq}`),
+      close: () => end.abort(),
+    }
+  }
+}
