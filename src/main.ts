@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 import packageJson from '../package.json' with { type: 'json' }
 import { codes, type Output } from './cli/output.ts'
 import { ConfigError } from './config/problems.ts'
-import { checkWithoutSecrets, loadSettings, type Settings } from './settings/load.ts'
+import type { Settings } from './settings/load.ts'
 
 const usage = `usage: skylab serve --config FILE             answer requests until SIGTERM
        skylab gateway --config FILE           carry requests of people to apps until SIGTERM; as serve with run: [gateway]
@@ -25,6 +25,9 @@ const usage = `usage: skylab serve --config FILE             answer requests unt
        skylab vet --config FILE [--against FILE] [--json]
        skylab vet --config FILE --write FILE  compare what the cluster gives to users of tenants with what was vetted for its
                                               version of Kubernetes, or with a file; --write records it as vetted
+       skylab runner attach [--engine docker|podman|process]
+       skylab runner --list | --kill UUID     run containers on this rented machine for a keeper, at the standard streams; for
+                                              humans: list what runs, or end it
        skylab --help | --version
 
 In the environment: SKYLAB_PORT, SKYLAB_MONITORING_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY override the file.
@@ -39,6 +42,8 @@ Exit codes: 0 success, 1 failed, 2 the command or a file is wrong.
 interface Invocation extends Output {
   readonly env: Readonly<Record<string, string | undefined>>
   serve(settings: Settings): Promise<void>
+  /** Its streams are those of the process. @returns the exit code */
+  runner?(args: readonly string[]): Promise<number>
 }
 
 /**
@@ -47,6 +52,7 @@ interface Invocation extends Output {
  */
 export async function main(args: readonly string[], invocation: Invocation): Promise<number | undefined> {
   const { out, err } = invocation
+  if (args[0] === 'runner' && invocation.runner) return invocation.runner(args.slice(1))
   const command = parseCommand(args)
   if (command === undefined) {
     err(usage)
@@ -66,12 +72,16 @@ export async function main(args: readonly string[], invocation: Invocation): Pro
 }
 
 /** Loads modules of the chosen command only. */
-async function run(command: FileCommand, { env, serve, out, err }: Invocation): Promise<number | undefined> {
+async function run(
+  command: FileCommand,
+  { env, serve, out, err }: Omit<Invocation, 'runner'>,
+): Promise<number | undefined> {
   if (command.kind === 'images') return (await import('./cli/images.ts')).showImages(command, { out, err })
   if (command.kind === 'render') return (await import('./cli/render.ts')).renderFiles(command, { out, err })
   if (command.kind === 'rights') return (await import('./cli/rights.ts')).showRights(command, { out, err })
   if (command.kind === 'tables') return (await import('./cli/tables.ts')).showTables(command, env, { out, err })
   if (command.kind === 'check') return check(command, { env, out, err })
+  const { loadSettings } = await import('./settings/load.ts')
   const settings = await loadSettings(command.config, env, command.kind === 'gateway' ? { run: 'gateway' } : {})
   if (command.kind === 'heal') return (await import('./cli/heal.ts')).heal(settings, command, { out, err })
   if (command.kind === 'vet') return (await import('./cli/vet.ts')).vet(settings, command, { out, err })
@@ -81,8 +91,9 @@ async function run(command: FileCommand, { env, serve, out, err }: Invocation): 
 
 async function check(
   { config, manifests, withoutSecrets }: CheckCommand,
-  { env, out, err }: Omit<Invocation, 'serve'>,
+  { env, out, err }: Omit<Invocation, 'serve' | 'runner'>,
 ): Promise<number> {
+  const { checkWithoutSecrets, loadSettings } = await import('./settings/load.ts')
   const warnings = withoutSecrets ? await checkWithoutSecrets(config, env) : (await loadSettings(config, env)).warnings
   const unpinned = manifests ? await (await import('./cli/manifests.ts')).manifestWarnings(manifests) : []
   for (const warning of [...warnings, ...unpinned]) err(`warning: ${warning}\n`)
@@ -191,6 +202,10 @@ function vetCommand(
 }
 
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  const streams = {
+    out: (text: string) => void process.stdout.write(text),
+    err: (text: string) => void process.stderr.write(text),
+  }
   const code = await main(process.argv.slice(2), {
     env: process.env,
     // `skylab check` loads no module of the server.
@@ -203,8 +218,20 @@ if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLTo
       if (run.includes('apps')) return (await import('./run/apps/serve.ts')).serveApps(settings)
       return (await import('./run/serve.ts')).serve(settings)
     },
-    out: text => process.stdout.write(text),
-    err: text => process.stderr.write(text),
+    runner: async runnerArgs => {
+      const { env, stdin: input, stdout: output } = process
+      const { version } = packageJson
+      const code = await (await import('./runner/command.ts')).runRunner(runnerArgs, {
+        env,
+        version,
+        input,
+        output,
+        ...streams,
+      })
+      // Its channel may be left open by whoever has it.
+      process.exit(code)
+    },
+    ...streams,
   })
   if (code !== undefined) process.exitCode = code
 }

@@ -82,8 +82,14 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   // Clients of clouds, and of their machines.
   'src/ssh': ['src/base', 'src/telemetry'],
   'src/clouds': ['src/base', 'src/telemetry', 'src/config/dispatch-ec2.ts'],
-  // The rules of containers on machines of a cloud, without I/O.
+  // The rules of containers on machines of a cloud, and the words of these machines, without I/O of their own.
   'src/dispatch': ['src/base', 'src/config'],
+  // The program on such a machine: it starts often, and loads nothing of the controller.
+  'src/runner': ['src/base', 'src/dispatch/protocol.ts', 'src/dispatch/lines.ts'],
+  // The machines of a cloud, each as one long operation.
+  'src/machines': [
+    ...['src/base', 'src/telemetry', 'src/store', 'src/ops', 'src/dispatch', 'src/clouds', 'src/ssh'],
+  ],
   // The HTTP API, and the processes.
   'src/api': [
     ...['src/base', 'src/config', 'src/telemetry', 'src/tls', 'src/http', 'src/identity', 'src/labs', 'src/form'],

@@ -82,7 +82,7 @@ export type Entry =
 
 /**
  * A refused start is proof that it did nothing.
- * - `epoch`: another connection may act, or none yet. The runner closes, except before a hello.
+ * - `epoch`: another connection may act, or none may yet. The runner closes.
  * - `run`: the container had this run to its end, or a higher one.
  * - `busy`: an earlier run of this container has not ended, or there are too many runs.
  * - `broken`: the machine can start nothing: it lost a supervisor, or its disk is full.

@@ -1,0 +1,118 @@
+/**
+ * What the processes of a machine say to a supervisor, over the socket that is its lock: JSON lines. Anybody on the machine can
+ * connect, so the first line has the key of the machine. Supervisors keep their version over an update: words stay.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { asNumber, asObject, asText, parseJson } from '../base/json.ts'
+import { Lines } from '../dispatch/lines.ts'
+import { connectTo, Lock } from './locks.ts'
+
+const longestBytes = 4096
+
+const digest = (text: string) => createHash('sha256').update(text).digest()
+
+export interface ControlOptions {
+  readonly name: string
+  readonly key: string
+  /** The last number of the spool. */
+  readonly seq: () => number
+  readonly onKill: () => void
+}
+
+/** The supervisor's side. */
+export class Control {
+  readonly #options: ControlOptions
+  readonly #followers = new Set<Socket>()
+  #lock: Lock | undefined
+
+  constructor(options: ControlOptions) {
+    this.#options = options
+  }
+
+  /** @returns false when another process holds the lock */
+  async take(): Promise<boolean> {
+    this.#lock = await Lock.take(this.#options.name, socket => this.#serve(socket))
+    return this.#lock !== undefined
+  }
+
+  /** Tells followers that there are entries up to this number. */
+  tell(seq: number): void {
+    for (const socket of this.#followers) {
+      // Who does not read yet will learn of it by the next number: they only grow.
+      if (socket.writableLength === 0) socket.write(`${JSON.stringify({ seq })}\n`)
+    }
+  }
+
+  free(): void {
+    this.#lock?.free()
+  }
+
+  #serve(socket: Socket): void {
+    const lines = new Lines(longestBytes)
+    let isKnown = false
+    socket.on('close', () => this.#followers.delete(socket))
+    socket.on('drain', () => this.tell(this.#options.seq()))
+    socket.on('data', chunk => {
+      for (const line of lines.take(chunk)) {
+        const said = asObject(typeof line === 'string' ? parseJson(line) : undefined)
+        isKnown ||= timingSafeEqual(digest(asText(said.key)), digest(this.#options.key))
+        if (!isKnown) return socket.destroy()
+        if (said.follow === true) this.#follow(socket)
+        if (said.kill === true) {
+          this.#options.onKill()
+          socket.write('{"killing":true}\n')
+        }
+      }
+    })
+  }
+
+  #follow(socket: Socket): void {
+    this.#followers.add(socket)
+    socket.write(`${JSON.stringify({ seq: this.#options.seq() })}\n`)
+  }
+}
+
+/** A connection to a supervisor, or undefined when none holds the lock. */
+async function ask(name: string, key: string, words: object): Promise<Socket | undefined> {
+  const socket = await connectTo(name)
+  socket?.write(`${JSON.stringify({ key, ...words })}\n`)
+  return socket
+}
+
+/** @returns false when no supervisor is there; it may have ended before it read this. @throws when it does not answer in time */
+export async function askToKill(name: string, key: string, limitMs: number): Promise<boolean> {
+  const socket = await ask(name, key, { kill: true })
+  if (!socket) return false
+  try {
+    const signal = AbortSignal.timeout(limitMs)
+    const heard = await Promise.race([
+      once(socket, 'data', { signal }).then(() => true),
+      once(socket, 'close', { signal }).then(() => false),
+    ])
+    return heard
+  } finally {
+    socket.destroy()
+  }
+}
+
+/**
+ * Follows a supervisor. `onSeq` is called with the last number whenever that grew.
+ * @returns undefined when no supervisor is there; else a function that lets go of it
+ */
+export async function follow(
+  name: string,
+  key: string,
+  { onSeq, onGone }: { readonly onSeq: (seq: number) => void; readonly onGone: () => void },
+): Promise<(() => void) | undefined> {
+  const socket = await ask(name, key, { follow: true })
+  if (!socket) return undefined
+  const lines = new Lines(longestBytes)
+  socket.on('data', chunk => {
+    for (const line of lines.take(chunk))
+      onSeq(asNumber(asObject(typeof line === 'string' ? parseJson(line) : undefined).seq))
+  })
+  socket.on('close', onGone)
+  return () => socket.destroy()
+}

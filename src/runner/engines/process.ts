@@ -1,0 +1,86 @@
+/** The engine `process`: the command as processes of the machine, without an image and without isolation. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync } from 'node:fs'
+import { constants } from 'node:os'
+import { join } from 'node:path'
+import { Cgroup } from '../cgroups.ts'
+import { birthOf, killAll, living, markVariable, signalAll, type Traces } from '../processes.ts'
+import type { Started } from '../run-folder.ts'
+import { destroyMs, type Engine, type EngineContext, exitCodeOf, identity, type Running } from './engine.ts'
+
+const usualPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
+export const markOf = (machineId: string, uuid: string, run: number): string => `${machineId}/${uuid}.${run}`
+
+export class ProcessEngine implements Engine {
+  readonly #context: EngineContext
+  #process: Running['process'] | undefined
+
+  constructor(context: EngineContext) {
+    this.#context = context
+  }
+
+  async start(): Promise<Running> {
+    const { warrant, begun } = this.#context
+    const [command = '', ...args] = warrant.spec.command
+    const options = {
+      cwd: this.#folders(),
+      env: this.#environment(),
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'] as ['ignore', 'pipe', 'pipe'],
+    }
+    const begin = () => spawn(command, args, options)
+    const child = begun.cgroup === undefined ? begin() : new Cgroup(begun.cgroup).inside(begin)
+    const done = once(child, 'exit').then(([code, signal]) => ({
+      exitCode: exitCodeOf(code, constants.signals[signal as NodeJS.Signals]),
+    }))
+    // `once` rejects with the error of a command that is not there.
+    await Promise.race([once(child, 'spawn'), done])
+    const pid = child.pid!
+    this.#process = { pid, birth: birthOf(pid) }
+    return { stdout: child.stdout, stderr: child.stderr, process: this.#process, done }
+  }
+
+  async terminate(): Promise<void> {
+    signalAll(living(this.#traces), 'SIGTERM')
+  }
+
+  destroy(): Promise<boolean> {
+    return killAll(this.#traces, this.#context.clock, destroyMs)
+  }
+
+  async discard(started: Started | undefined): Promise<boolean> {
+    this.#process = started
+    return this.destroy()
+  }
+
+  async clean(): Promise<void> {
+    const { cgroup } = this.#context.begun
+    if (cgroup !== undefined) new Cgroup(cgroup).remove()
+  }
+
+  get #traces(): Traces {
+    const { machineId, warrant, begun } = this.#context
+    return { mark: markOf(machineId, warrant.uuid, warrant.run), begun, started: this.#process }
+  }
+
+  #environment(): Readonly<Record<string, string>> {
+    const { machineId, warrant } = this.#context
+    return {
+      PATH: usualPath,
+      ...warrant.spec.environment,
+      ...identity(warrant),
+      [markVariable]: markOf(machineId, warrant.uuid, warrant.run),
+    }
+  }
+
+  /** @returns the folder to begin in */
+  #folders(): string {
+    const { warrant, folder } = this.#context
+    const { cwd, mounts } = warrant.spec
+    const first = cwd === '' || cwd === '.' ? join(folder.path, 'work') : cwd
+    for (const path of [first, ...Object.keys(mounts)]) mkdirSync(path, { recursive: true })
+    return first
+  }
+}
