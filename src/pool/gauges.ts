@@ -1,0 +1,106 @@
+/** What metrics show of machines and queue, by Arvados' names without their prefix. Pure. */
+import type { MachineBrief } from '../dispatch/container.ts'
+import type { MachineType, Throttle } from '../dispatch/types.ts'
+
+export type MachineCategory = 'inuse' | 'hold' | 'booting' | 'unknown' | 'idle'
+
+/** The queue in numbers, as Redis has them. */
+export interface QueueCounts {
+  /** Queued, or assigned to a machine that was not asked yet. */
+  readonly waiting: number
+  /** When the first of them was queued; 0 without any. */
+  readonly oldestMs: number
+}
+
+/** One value for each type of machine. */
+export interface TypeGauges {
+  readonly instances_total: Readonly<Record<MachineCategory, number>>
+  readonly instances_price: Readonly<Record<MachineCategory, number>>
+  readonly vcpus_total: Readonly<Record<MachineCategory, number>>
+  readonly memory_bytes_total: Readonly<Record<MachineCategory, number>>
+}
+
+export interface DispatchGauges {
+  readonly containers_running: number
+  readonly containers_allocated_not_started: number
+  readonly containers_not_allocated_over_quota: number
+  readonly containers_longest_wait_time_seconds: number
+  readonly max_concurrent_containers: number
+  /** 1 while the cloud refuses new machines, for their number or its rate. */
+  readonly at_quota: 0 | 1
+  readonly probe_age_seconds_max: number
+  readonly probe_age_seconds_median: number
+  readonly byType: ReadonlyMap<string, TypeGauges>
+}
+
+export interface GaugeInput {
+  readonly machines: readonly MachineBrief[]
+  readonly counts: QueueCounts
+  readonly types: readonly MachineType[]
+  readonly throttle: Throttle
+  /** The limit of containers; infinite without one. */
+  readonly maxContainers: number
+  readonly nowMs: number
+}
+
+const categories: readonly MachineCategory[] = ['inuse', 'hold', 'booting', 'unknown', 'idle']
+const second = 1000
+
+export function gaugesOf({ machines, counts, types, throttle, maxContainers, nowMs }: GaugeInput): DispatchGauges {
+  const asked = machines.filter(({ container }) => container && container.run > 0).length
+  const running = machines.filter(({ state, container }) => state === 'running' && container).length
+  const unsent = machines.filter(({ container }) => container?.run === 0).length
+  const waitedMs = counts.oldestMs === 0 ? 0 : Math.max(0, nowMs - counts.oldestMs)
+  return {
+    containers_running: running,
+    containers_allocated_not_started: unsent + Math.max(0, asked - running),
+    containers_not_allocated_over_quota: Math.max(0, counts.waiting - unsent),
+    containers_longest_wait_time_seconds: waitedMs / second,
+    max_concurrent_containers: maxContainers,
+    at_quota: throttle.hurry ? 1 : 0,
+    ...probeAges(machines, nowMs),
+    byType: byType(machines, types),
+  }
+}
+
+/** As Arvados counts them. A machine that shuts down is none of ours to use, but it is paid for. */
+export function categoryOf({ idleBehavior, state, container }: MachineBrief): MachineCategory {
+  if (idleBehavior === 'hold') return 'hold'
+  if (container && container.run > 0) return 'inuse'
+  if (state === 'creating' || state === 'booting') return 'booting'
+  return state === 'unknown' ? 'unknown' : state === 'running' ? 'inuse' : 'idle'
+}
+
+/** Only machines that answer probes have an age of one. */
+function probeAges(machines: readonly MachineBrief[], nowMs: number) {
+  const ages = machines
+    .filter(({ probedMs, state }) => probedMs > 0 && state !== 'shutdown')
+    .map(({ probedMs }) => Math.max(0, nowMs - probedMs) / second)
+    .toSorted((a, b) => a - b)
+  return {
+    probe_age_seconds_max: ages.at(-1) ?? 0,
+    probe_age_seconds_median: ages[Math.floor((ages.length - 1) / 2)] ?? 0,
+  }
+}
+
+/** Types without machines are there too: a series that comes and goes is harder to add up. */
+function byType(machines: readonly MachineBrief[], types: readonly MachineType[]): ReadonlyMap<string, TypeGauges> {
+  const known = new Map(types.map(type => [type.name, type]))
+  const all = new Map(types.map(({ name }) => [name, none()]))
+  for (const machine of machines) {
+    const { type, price } = machine
+    const gauges = all.get(type) ?? none()
+    all.set(type, gauges)
+    const category = categoryOf(machine)
+    gauges.instances_total[category] += 1
+    gauges.instances_price[category] += price
+    gauges.vcpus_total[category] += known.get(type)?.vcpus ?? 0
+    gauges.memory_bytes_total[category] += known.get(type)?.ramBytes ?? 0
+  }
+  return all
+}
+
+const zeros = () => Object.fromEntries(categories.map(name => [name, 0])) as Record<MachineCategory, number>
+const none = () => ({
+  ...{ instances_total: zeros(), instances_price: zeros(), vcpus_total: zeros(), memory_bytes_total: zeros() },
+})

@@ -1,0 +1,103 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { decide } from '../dispatch/decide.ts'
+import { byTurn } from '../dispatch/order.ts'
+import { anyInput } from '../dispatch/testing/arbitrary.ts'
+import type { Decisions, Input } from '../dispatch/types.ts'
+import { type HeadOf, headLimit, withoutDoubtful } from './heads.ts'
+
+const keyOf = ({ shape, tenant, supervisor }: { shape: string; tenant: string; supervisor: boolean }) =>
+  JSON.stringify([shape, tenant, supervisor])
+
+/** What a pass sees that reads so many of each group, and those that machines have. */
+function seen(input: Input, limit: number): { input: Input; heads: HeadOf[] } {
+  const groups = Map.groupBy(input.queue.filter(({ priority }) => priority > 0).toSorted(byTurn), keyOf)
+  const own = new Set(input.machines.map(({ container }) => container?.uuid))
+  const queue = [...groups.values()].flatMap(all => all.filter(({ uuid }, at) => at < limit || own.has(uuid)))
+  const heads = [...groups.values()].map(all => {
+    const last = all[Math.min(limit, all.length) - 1]!
+    const { shape, tenant, supervisor } = last
+    return {
+      shape,
+      tenant,
+      supervisor,
+      count: all.length,
+      seen: Math.min(limit, all.length),
+      lastPriority: last.priority,
+    }
+  })
+  return { input: { ...input, queue }, heads }
+}
+
+const trimmed = (input: Input, limit: number) => {
+  const part = seen(input, limit)
+  const priorities = new Map(input.queue.map(({ uuid, priority }) => [uuid, priority]))
+  return withoutDoubtful(decide(part.input), part.heads, uuid => priorities.get(uuid))
+}
+
+describe('withoutDoubtful', () => {
+  it('changes nothing when a pass saw every container', () => {
+    fc.assert(
+      fc.property(anyInput, input => {
+        const part = seen(input, 1000)
+        const decisions = decide(part.input)
+        expect(withoutDoubtful(decisions, part.heads, () => 0)).toEqual({ decisions, again: false })
+      }),
+    )
+  })
+
+  it('lets nobody pass a container that was not seen, when that is more urgent', () => {
+    fc.assert(
+      fc.property(anyInput, input => {
+        const { decisions, again } = trimmed(input, 1)
+        if (!again) return
+        const part = seen(input, 1)
+        const waits = new Set(decisions.statuses.map(keyOf))
+        const cut = Math.max(
+          ...part.heads
+            .filter(each => each.count > each.seen && !waits.has(keyOf(each)))
+            .map(each => each.lastPriority),
+        )
+        const priorities = new Map(input.queue.map(({ uuid, priority }) => [uuid, priority]))
+        for (const { container } of [...decisions.assign, ...decisions.create]) {
+          expect(priorities.get(container)).toBeGreaterThanOrEqual(cut)
+        }
+        expect(decisions.shutdown.filter(({ why }) => why === 'idle' || why === 'room')).toEqual([])
+      }),
+    )
+  })
+
+  it('leaves decisions that hold together: one container on a machine', () => {
+    fc.assert(
+      fc.property(anyInput, input => {
+        const { decisions } = trimmed(input, 1)
+        const has = new Map(input.machines.flatMap(({ id, container }) => (container ? [[id, container.uuid]] : [])))
+        for (const { machine } of decisions.unassign) has.delete(machine)
+        for (const { machine, container } of decisions.assign) {
+          expect(has.has(machine)).toBe(false)
+          has.set(machine, container)
+        }
+      }),
+    )
+  })
+
+  it('decides something whenever another pass follows', () => {
+    const count = ({ assign, create, fail, unassign }: Decisions) => [assign, create, fail, unassign].flat().length
+    fc.assert(
+      fc.property(anyInput, input => {
+        const { decisions, again } = trimmed(input, 1)
+        const own = new Set(input.machines.map(({ container }) => container?.uuid))
+        // Whoever keeps his own machine is a head that waits for nothing, and is decided nothing about.
+        if (again && seen(input, 1).input.queue.every(({ uuid }) => !own.has(uuid))) {
+          expect(count(decisions)).toBeGreaterThan(0)
+        }
+      }),
+    )
+  })
+})
+
+describe('headLimit', () => {
+  it('reads fewer of each group when there are more groups', () => {
+    expect([0, 1, 100, 1000, 10_000].map(headLimit)).toEqual([500, 500, 200, 20, 16])
+  })
+})

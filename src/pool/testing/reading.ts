@@ -1,0 +1,32 @@
+/** Readings of Redis as a pass gets them. Pure. */
+import type { MachineBrief } from '../../dispatch/container.ts'
+import { needOf } from '../../dispatch/testing/world.ts'
+import { calm } from '../../dispatch/throttle.ts'
+import type { DispatchReading, GroupReading, WaitingBrief } from '../ports.ts'
+
+export const nowMs = 1_700_000_000_000
+
+export const uuidOf = (op: number): string => `zzzzz-dz642-${op.toString(36).padStart(15, '0')}`
+
+export const briefOf = (name: string, over: Partial<MachineBrief> = {}): MachineBrief => ({
+  ...{ name, op: Number.parseInt(name, 36), type: 'small', providerType: 't.small', price: 1, tenant: 'default' },
+  ...{ state: 'idle', sinceMs: nowMs - 1, createdMs: nowMs - 100_000, probedMs: nowMs - 1, busyMs: 0 },
+  ...{ idleBehavior: 'run', broken: '', instance: `i-${name}`, address: '10.0.0.1:22', ending: '' },
+  ...{ container: undefined, lastContainer: '', version: 1, ...over },
+})
+
+export const waits = (op: number, over: Partial<WaitingBrief> = {}): WaitingBrief => ({
+  ...{ uuid: uuidOf(op), group: 'g', priority: 1, queuedMs: nowMs - 1000, attempts: 0, version: 1, ...over },
+})
+
+export const groupOf = (head: readonly WaitingBrief[], over: Partial<GroupReading> = {}): GroupReading => {
+  const id = over.id ?? 'g'
+  return {
+    ...{ id, need: needOf(1), tenant: 'default', supervisor: false, count: head.length },
+    ...{ head: head.map(each => ({ ...each, group: id })), ...over },
+  }
+}
+
+export const readingOf = (over: Partial<DispatchReading> = {}): DispatchReading => ({
+  ...{ held: true, nowMs, groups: [], assigned: [], machines: [], throttle: calm, heldOp: 0, ...over },
+})
