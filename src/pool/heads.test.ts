@@ -98,6 +98,6 @@ describe('withoutDoubtful', () => {
 
 describe('headLimit', () => {
   it('reads fewer of each group when there are more groups', () => {
-    expect([0, 1, 100, 1000, 10_000].map(headLimit)).toEqual([500, 500, 200, 20, 16])
+    expect([0, 1, 100, 1000, 10_000].map(headLimit)).toEqual([500, 500, 80, 8, 2])
   })
 })

@@ -3,28 +3,26 @@ import { decide } from '../dispatch/decide.ts'
 import { someTypes } from '../dispatch/testing/arbitrary.ts'
 import { needOf, someRules } from '../dispatch/testing/world.ts'
 import type { Decisions } from '../dispatch/types.ts'
-import { headsOf, inputOf, opOf, shapeOf, statusesOf, writesOf } from './mapping.ts'
+import { draftsOf, headsOf, inputOf, mostAssigned, opOf, sentencesOf, shapeOf } from './mapping.ts'
 import { briefOf, groupOf, nowMs, readingOf, uuidOf, waits } from './testing/reading.ts'
 
-const rules = { types: someTypes, rules: someRules }
+const pool = { types: someTypes, rules: someRules }
+const known = { maxContainers: 10, heldOp: 0 }
 const nothing: Decisions = {
   ...{ unassign: [], assign: [], create: [], shutdown: [], fail: [], statuses: [], dueMs: undefined },
 }
 
 describe('inputOf', () => {
-  it('has heads and assigned containers once each, with the need of their group', () => {
-    const head = [waits(5), waits(6)]
-    const group = groupOf(head, { id: 'big', need: needOf(2), tenant: 't', supervisor: true, count: 9 })
-    const reading = readingOf({ groups: [group], assigned: [waits(6, { group: 'big' }), waits(7, { group: 'big' })] })
-    const { queue, shapes } = inputOf(reading, rules, 10)
-    expect(queue.map(({ uuid }) => opOf(uuid))).toEqual([5, 6, 7])
-    expect(queue[2]).toMatchObject({ shape: shapeOf(needOf(2)), tenant: 't', supervisor: true, priority: 1 })
+  it('gives groups with the same need one shape', () => {
+    const groups = [groupOf({ need: needOf(2) }), groupOf({ id: 'h', need: needOf(2), tenant: 't' })]
+    const { queue, shapes } = inputOf(readingOf({ groups, queue: [waits(5), waits(6, { shape: 'h' })] }), pool, known)
+    expect(queue.map(({ shape }) => shape)).toEqual([shapeOf(needOf(2)), shapeOf(needOf(2))])
     expect([...shapes.values()]).toEqual([needOf(2)])
   })
 
   it('counts a machine with a reason to end as one that shuts down', () => {
     const machines = [briefOf('a', { ending: 'idle' }), briefOf('b', { broken: 'it says so' })]
-    const input = inputOf(readingOf({ machines }), rules, 10)
+    const input = inputOf(readingOf({ machines }), pool, known)
     expect(input.machines).toMatchObject([
       { id: 'a', state: 'shutdown' },
       { id: 'b', state: 'idle', broken: true },
@@ -34,74 +32,81 @@ describe('inputOf', () => {
   it('has a container as sent once a run was drawn for it', () => {
     const container = (run: number) => ({ uuid: uuidOf(5), run, supervisor: true })
     const machines = [briefOf('a', { container: container(0) }), briefOf('b', { container: container(8) })]
-    const sent = inputOf(readingOf({ machines }), rules, 10).machines.map(each => each.container?.sent)
+    const sent = inputOf(readingOf({ machines }), pool, known).machines.map(each => each.container?.sent)
     expect(sent).toEqual([false, true])
   })
 
   it('touches nothing up to the held op when Redis was lost', () => {
     const container = { uuid: uuidOf(5), run: 0, supervisor: false }
-    const reading = readingOf({
-      ...{ groups: [groupOf([waits(5), waits(6)])], assigned: [waits(4)], heldOp: 5 },
-      machines: [briefOf('a', { container })],
-    })
-    const input = inputOf(reading, rules, 10)
+    const reading = readingOf({ queue: [waits(5), waits(6), waits(4)], machines: [briefOf('a', { container })] })
+    const input = inputOf(reading, pool, { ...known, heldOp: 5 })
     expect(input.queue.map(({ uuid }) => opOf(uuid))).toEqual([6])
     expect(decide(input)).toMatchObject({ unassign: [], assign: [] })
-    expect(statusesOf(reading, nothing, 'held').get('g')).toBe('held')
+    expect(sentencesOf(reading, nothing, 5).get('g')).toMatch(/after a loss of data/)
   })
 })
 
 describe('headsOf', () => {
-  it('tells how much of each group the pass saw, but not of those on hold', () => {
-    const groups = [groupOf([waits(9, { priority: 7 })], { count: 3 }), groupOf([waits(2)], { id: 'old' })]
-    expect(headsOf(readingOf({ groups, heldOp: 5 }))).toEqual([
-      { shape: shapeOf(needOf(1)), tenant: 'default', supervisor: false, count: 3, seen: 1, lastPriority: 7 },
-    ])
+  const head = { shape: shapeOf(needOf(1)), tenant: 'default', supervisor: false }
+
+  it('tells how much of each group the pass saw, and where its head ends', () => {
+    const queue = [waits(9, { priority: 7 }), waits(3, { priority: 1, machine: 'm' })]
+    const heads = headsOf(readingOf({ groups: [groupOf({ count: 30 })], queue }), 0)
+    expect(heads).toEqual([{ ...head, count: 30, seen: 2, lastPriority: 7 }])
+  })
+
+  it('has the end of a head that has machines already', () => {
+    const queue = [waits(9, { priority: 7, machine: 'm' })]
+    expect(headsOf(readingOf({ groups: [groupOf({ count: 30 })], queue }), 0)).toMatchObject([{ lastPriority: 7 }])
+    expect(mostAssigned(readingOf({ queue }))).toBe(1)
+  })
+
+  it('leaves out groups of which something is held', () => {
+    expect(headsOf(readingOf({ groups: [groupOf({ count: 3 })], queue: [waits(2), waits(9)] }), 5)).toEqual([])
   })
 })
 
-describe('writesOf', () => {
-  it('takes back before it assigns, and counts each write in the versions that follow', () => {
+describe('draftsOf', () => {
+  it('takes back before it assigns, by what was read', () => {
     const reading = readingOf({
-      groups: [groupOf([waits(1, { version: 4 }), waits(2, { version: 6 })])],
-      machines: [briefOf('m', { version: 9 }), briefOf('n', { version: 3 })],
+      queue: [waits(1, { version: 4 }), waits(2, { version: 6 })],
+      machines: [briefOf('m', { version: 9 }), briefOf('n', { version: 3, probedMs: 77 })],
     })
     const [one, two] = [uuidOf(1), uuidOf(2)]
     const decisions = {
       ...nothing,
       unassign: [{ container: one, machine: 'm' }],
-      assign: [
-        { container: two, machine: 'm' },
-        { container: one, machine: 'n' },
-      ],
+      assign: [{ container: two, machine: 'm' }],
+      create: [{ type: 'small', container: one, tenant: 't' }],
       shutdown: [{ machine: 'n', why: 'idle' as const }],
     }
-    expect(writesOf(decisions, reading)).toEqual([
-      { kind: 'unassign', container: one, containerVersion: 4, machine: 'm', machineVersion: 9 },
-      { kind: 'assign', container: two, containerVersion: 6, machine: 'm', machineVersion: 10 },
-      { kind: 'assign', container: one, containerVersion: 5, machine: 'n', machineVersion: 3 },
-      { kind: 'shutdown', machine: 'n', machineVersion: 4, why: 'idle' },
+    expect(draftsOf(decisions, reading)).toEqual([
+      { what: 'unassign', container: { id: one, version: 4 }, machine: { id: 'm', version: 9 } },
+      { what: 'assign', container: { id: two, version: 6 }, machine: { id: 'm', version: 9 } },
+      { what: 'create', container: { id: one, version: 4 }, wish: decisions.create[0] },
+      { what: 'shutdown', machine: { id: 'n', version: 3 }, probedMs: 77, why: 'idle' },
     ])
   })
 
   it('names no version that exists of what was not read', () => {
     const decisions = { ...nothing, fail: [{ container: uuidOf(1), why: 'no type' }] }
-    expect(writesOf(decisions, readingOf())).toMatchObject([{ kind: 'fail', containerVersion: -1 }])
+    expect(draftsOf(decisions, readingOf())).toMatchObject([{ what: 'fail', container: { version: -1 } }])
   })
 })
 
-describe('statusesOf', () => {
-  it('has the sentence of each group by its id, supervisors apart', () => {
-    const groups = [groupOf([waits(1)]), groupOf([waits(2)], { id: 's', supervisor: true })]
+describe('sentencesOf', () => {
+  it('has the sentence of each group by its id, supervisors apart, and none where nobody waits', () => {
+    const groups = [groupOf(), groupOf({ id: 's', supervisor: true }), groupOf({ id: 'o', tenant: 'other' })]
     const status = { shape: shapeOf(needOf(1)), tenant: 'default', waiting: 1 }
     const statuses = [
       { ...status, supervisor: false, sentence: 'It waits: a' },
       { ...status, supervisor: true, sentence: 'It waits: b' },
     ]
-    const sentences = statusesOf(readingOf({ groups, nowMs }), { ...nothing, statuses }, 'held')
+    const sentences = sentencesOf(readingOf({ groups, nowMs }), { ...nothing, statuses }, 0)
     expect([...sentences]).toEqual([
       ['g', 'It waits: a'],
       ['s', 'It waits: b'],
+      ['o', ''],
     ])
   })
 })

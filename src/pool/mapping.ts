@@ -1,14 +1,17 @@
 /** Makes the input of a pass of what Redis has, and conditional writes of what the pass decided. Pure. */
 import type { MachineBrief } from '../dispatch/container.ts'
-import type { Decisions, Input, Machine, MachineType, Need, Rules, Waiting } from '../dispatch/types.ts'
+import type { Decisions, Input, Machine, MachineType, Need, Placed, Rules, Waiting } from '../dispatch/types.ts'
+import type { At, Decision, Queued, QueueGroup, Reading } from '../store/dispatch/scheduling.ts'
 import type { HeadOf } from './heads.ts'
-import type { Decision, DispatchReading, GroupReading, WaitingBrief } from './ports.ts'
 
 /** What the operator configured. */
 export interface PoolRules {
   readonly types: readonly MachineType[]
   readonly rules: Rules
 }
+
+/** What is not known yet after a loss of Redis: containers up to this op are not touched. 0 when all is known. */
+export type HeldOp = number
 
 /** One text for each need: groups of many tenants share one. */
 export const shapeOf = ({ vcpus, ramBytes, scratchBytes, gpus, preemptible }: Need): string =>
@@ -17,18 +20,18 @@ export const shapeOf = ({ vcpus, ramBytes, scratchBytes, gpus, preemptible }: Ne
 /** The number that was drawn for a container, which its name ends with. */
 export const opOf = (uuid: string): number => Number.parseInt(uuid.slice(-15), 36)
 
-export function inputOf(reading: DispatchReading, { types, rules }: PoolRules, maxContainers: number): Input {
-  const { groups, assigned, machines, throttle, nowMs, heldOp } = reading
-  const byId = new Map(groups.map(group => [group.id, group]))
-  const queue = new Map<string, Waiting>()
-  const add = (brief: WaitingBrief, group: GroupReading | undefined) => {
-    if (group && !isHeld(brief.uuid, heldOp)) queue.set(brief.uuid, waitingOf(brief, group))
-  }
-  for (const group of groups) for (const brief of group.head) add(brief, group)
-  for (const brief of assigned) add(brief, byId.get(brief.group))
+const isHeld = (uuid: string, heldOp: HeldOp): boolean => heldOp > 0 && opOf(uuid) <= heldOp
+
+export function inputOf(
+  { groups, queue, machines, throttle, nowMs }: Reading,
+  { types, rules }: PoolRules,
+  { maxContainers, heldOp }: { readonly maxContainers: number; readonly heldOp: HeldOp },
+): Input {
+  const shapes = new Map(groups.map(({ id, need }) => [id, shapeOf(need)]))
+  const waiting = (each: Queued): Waiting => ({ ...each, shape: shapes.get(each.shape) ?? each.shape })
   return {
     shapes: new Map(groups.map(({ need }) => [shapeOf(need), need])),
-    queue: [...queue.values()],
+    queue: (heldOp > 0 ? queue.filter(({ uuid }) => !isHeld(uuid, heldOp)) : queue).map(waiting),
     machines: machines.map(brief => machineOf(brief, heldOp)),
     types,
     rules: { ...rules, maxContainers },
@@ -37,92 +40,91 @@ export function inputOf(reading: DispatchReading, { types, rules }: PoolRules, m
   }
 }
 
-const isHeld = (uuid: string, heldOp: number): boolean => heldOp > 0 && opOf(uuid) <= heldOp
-
-function waitingOf({ uuid, priority, queuedMs, attempts }: WaitingBrief, { need, tenant, supervisor }: GroupReading) {
-  return { ...{ uuid, shape: shapeOf(need), tenant, priority, queuedMs, attempts, supervisor } }
-}
-
-function machineOf(brief: MachineBrief, heldOp: number): Machine {
+function machineOf(brief: MachineBrief, heldOp: HeldOp): Machine {
   const { name, type, tenant, state, sinceMs, probedMs, idleBehavior, broken, ending, container } = brief
+  const its = container && {
+    uuid: container.uuid,
+    // What is held counts as sent, so that nobody takes it back: the machine may run it, though Redis has forgotten.
+    sent: container.run > 0 || isHeld(container.uuid, heldOp),
+    supervisor: container.supervisor,
+  }
   return {
-    ...{ id: name, type, tenant, sinceMs, probedMs, idleBehavior },
+    ...{ id: name, type, tenant, sinceMs, probedMs, idleBehavior, broken: broken !== '' },
     state: ending === '' ? state : 'shutdown',
-    broken: broken !== '',
-    // What is on hold counts as sent, so that nobody takes it back: a machine may run it, though Redis has forgotten.
-    ...(container && {
-      container: {
-        uuid: container.uuid,
-        sent: container.run > 0 || isHeld(container.uuid, heldOp),
-        supervisor: container.supervisor,
-      },
-    }),
+    ...(its && { container: its }),
   }
 }
 
-/** What the pass saw of each group. Those on hold were not seen, and are not waited for. */
-export function headsOf({ groups, heldOp }: DispatchReading): HeadOf[] {
-  return groups.flatMap(({ need, tenant, supervisor, count, head }) => {
-    const last = head.at(-1)
-    if (!last || head.every(({ uuid }) => isHeld(uuid, heldOp))) return []
-    return [{ shape: shapeOf(need), tenant, supervisor, count, seen: head.length, lastPriority: last.priority }]
+/** What the pass saw of each group. */
+export function headsOf({ groups, queue }: Reading, heldOp: HeldOp): HeadOf[] {
+  const seen = Map.groupBy(queue, ({ shape }) => shape)
+  return groups.flatMap(({ id, need, tenant, supervisor, count }) => {
+    const all = seen.get(id) ?? []
+    // Of the held ones behind the head nothing is decided either: there is nothing to wait for.
+    if (all.length === 0 || all.some(({ uuid }) => isHeld(uuid, heldOp))) return []
+    // Those that have a machine are read from behind the head too.
+    const free = all.filter(({ machine }) => machine === '')
+    const lastPriority = Math.min(...(free.length > 0 ? free : all).map(({ priority }) => priority))
+    return [{ shape: shapeOf(need), tenant, supervisor, count, seen: all.length, lastPriority }]
   })
 }
 
-/** The sentences of groups by their id. */
-export function statusesOf(
-  { groups, heldOp }: DispatchReading,
+/** How many containers of one group have a machine that was not asked yet, at most. */
+export const mostAssigned = ({ queue }: Reading): number =>
+  Math.max(
+    0,
+    ...[
+      ...Map.groupBy(
+        queue.filter(({ machine }) => machine !== ''),
+        ({ shape }) => shape,
+      ).values(),
+    ].map(all => all.length),
+  )
+
+/** The sentences of groups by their id; '' of those that do not wait. */
+export function sentencesOf(
+  { groups, queue }: Reading,
   { statuses }: Decisions,
-  heldWords: string,
+  heldOp: HeldOp,
 ): ReadonlyMap<string, string> {
   const key = (shape: string, tenant: string, supervisor: boolean) => JSON.stringify([shape, tenant, supervisor])
   const sentences = new Map(
     statuses.map(({ shape, tenant, supervisor, sentence }) => [key(shape, tenant, supervisor), sentence]),
   )
-  return new Map(
-    groups.flatMap(({ id, need, tenant, supervisor, head }): [string, string][] => {
-      const sentence = sentences.get(key(shapeOf(need), tenant, supervisor))
-      if (sentence !== undefined) return [[id, sentence]]
-      return head.some(({ uuid }) => isHeld(uuid, heldOp)) ? [[id, heldWords]] : []
-    }),
-  )
+  const held = new Set(queue.filter(({ uuid }) => isHeld(uuid, heldOp)).map(({ shape }) => shape))
+  const sentence = ({ id, need, tenant, supervisor }: QueueGroup) =>
+    sentences.get(key(shapeOf(need), tenant, supervisor)) ?? (held.has(id) ? heldSentence : '')
+  return new Map(groups.map(group => [group.id, sentence(group)]))
 }
 
-/**
- * Writes in their order. Each names the versions that it needs: those that were read, and one more for each write before it.
- * So where one fails, those that build on it fail too.
- */
-export function writesOf(
+const heldSentence = 'It waits: after a loss of data, machines are asked first what they run'
+
+/** A machine to be made, for a container. */
+export type Wish = Decisions['create'][number]
+
+/** What was decided, with what was read of it. A creation lacks what is drawn for it. */
+export type Draft =
+  | Exclude<Decision, { readonly what: 'create' }>
+  | { readonly what: 'create'; readonly container: At; readonly wish: Wish }
+
+/** In the order in which they are to be written: a machine is taken back before it is given away. */
+export function draftsOf(
   { unassign, assign, create, shutdown, fail }: Decisions,
-  reading: DispatchReading,
-): Decision[] {
-  const containers = new Versions([...reading.groups.flatMap(({ head }) => head), ...reading.assigned], 'uuid')
-  const machines = new Versions(reading.machines, 'name')
-  const ofBoth = ({ container, machine }: { container: string; machine: string }) => ({
-    ...{ container, containerVersion: containers.next(container) },
-    ...{ machine, machineVersion: machines.next(machine) },
-  })
+  { queue, machines }: Reading,
+): Draft[] {
+  const versions = new Map(queue.map(({ uuid, version }) => [uuid, version]))
+  const briefs = new Map(machines.map(brief => [brief.name, brief]))
+  // What was not read has a version that nothing has.
+  const container = (id: string): At => ({ id, version: versions.get(id) ?? -1 })
+  const machine = (id: string): At => ({ id, version: briefs.get(id)?.version ?? -1 })
+  const both = (each: Placed) => ({ container: container(each.container), machine: machine(each.machine) })
   return [
-    ...unassign.map(each => ({ kind: 'unassign' as const, ...ofBoth(each) })),
-    ...assign.map(each => ({ kind: 'assign' as const, ...ofBoth(each) })),
-    ...create.map(each => ({ kind: 'create' as const, ...each, containerVersion: containers.next(each.container) })),
-    ...shutdown.map(each => ({ kind: 'shutdown' as const, ...each, machineVersion: machines.next(each.machine) })),
-    ...fail.map(each => ({ kind: 'fail' as const, ...each, containerVersion: containers.next(each.container) })),
+    ...unassign.map(each => ({ what: 'unassign' as const, ...both(each) })),
+    ...assign.map(each => ({ what: 'assign' as const, ...both(each) })),
+    ...create.map(wish => ({ what: 'create' as const, container: container(wish.container), wish })),
+    ...shutdown.map(({ machine: id, why }) => ({
+      ...{ what: 'shutdown' as const, machine: machine(id), probedMs: briefs.get(id)?.probedMs ?? 0, why },
+    })),
+    ...fail.map(({ container: id, why }) => ({ what: 'fail' as const, container: container(id), why })),
   ]
-}
-
-class Versions<Key extends string> {
-  readonly #next: Map<string, number>
-
-  constructor(all: readonly ({ readonly version: number } & { readonly [K in Key]: string })[], key: Key) {
-    this.#next = new Map(all.map(each => [each[key], each.version]))
-  }
-
-  /** @returns the version before this write; −1 of what was not read, which no write finds */
-  next(name: string): number {
-    const version = this.#next.get(name)
-    if (version === undefined) return -1
-    this.#next.set(name, version + 1)
-    return version
-  }
 }

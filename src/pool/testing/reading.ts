@@ -2,7 +2,7 @@
 import type { MachineBrief } from '../../dispatch/container.ts'
 import { needOf } from '../../dispatch/testing/world.ts'
 import { calm } from '../../dispatch/throttle.ts'
-import type { DispatchReading, GroupReading, WaitingBrief } from '../ports.ts'
+import type { Queued, QueueGroup, Reading } from '../../store/dispatch/scheduling.ts'
 
 export const nowMs = 1_700_000_000_000
 
@@ -15,18 +15,15 @@ export const briefOf = (name: string, over: Partial<MachineBrief> = {}): Machine
   ...{ container: undefined, lastContainer: '', version: 1, ...over },
 })
 
-export const waits = (op: number, over: Partial<WaitingBrief> = {}): WaitingBrief => ({
-  ...{ uuid: uuidOf(op), group: 'g', priority: 1, queuedMs: nowMs - 1000, attempts: 0, version: 1, ...over },
+export const waits = (op: number, over: Partial<Queued> = {}): Queued => ({
+  ...{ uuid: uuidOf(op), shape: 'g', tenant: 'default', priority: 1, queuedMs: nowMs - 1000, attempts: 0 },
+  ...{ supervisor: false, version: 1, machine: '', ...over },
 })
 
-export const groupOf = (head: readonly WaitingBrief[], over: Partial<GroupReading> = {}): GroupReading => {
-  const id = over.id ?? 'g'
-  return {
-    ...{ id, need: needOf(1), tenant: 'default', supervisor: false, count: head.length },
-    ...{ head: head.map(each => ({ ...each, group: id })), ...over },
-  }
-}
+export const groupOf = (over: Partial<QueueGroup> = {}): QueueGroup => ({
+  ...{ id: 'g', need: needOf(1), tenant: 'default', supervisor: false, count: 1, ...over },
+})
 
-export const readingOf = (over: Partial<DispatchReading> = {}): DispatchReading => ({
-  ...{ held: true, nowMs, groups: [], assigned: [], machines: [], throttle: calm, heldOp: 0, ...over },
+export const readingOf = (over: Partial<Reading> = {}): Reading => ({
+  ...{ nowMs, groups: [groupOf()], queue: [], machines: [], throttle: calm, throttleVersion: 0, unasked: 0, ...over },
 })

@@ -1,0 +1,182 @@
+/**
+ * Decides which container gets which machine, and which machines come and go. One replica does it, by lease: it reads, decides
+ * and writes. It speaks to no cloud and to no machine: keepers carry out what it wrote. Two replicas do no harm, since each
+ * decision is written only under the lease's token, and for what was read.
+ */
+import { setImmediate } from 'node:timers/promises'
+import type { Clock } from '../base/clock.ts'
+import { restAfter } from '../base/loop.ts'
+import { afterOverload, type ContainersLimit, firstLimit, grown } from '../dispatch/containers-limit.ts'
+import { decide } from '../dispatch/decide.ts'
+import type { Decisions } from '../dispatch/types.ts'
+import { Duty, type DutyRest, type Take } from '../duties/duty.ts'
+import type { Leases } from '../leases/leases.ts'
+import type { Reading, SchedulingStore } from '../store/dispatch/scheduling.ts'
+import { containerKind, machineKind } from '../store/dispatch-keys.ts'
+import type { Missed, Ring } from '../store/rings.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { headLimit, seenInAll, withoutDoubtful } from './heads.ts'
+import { draftsOf, headsOf, inputOf, mostAssigned, type PoolRules, sentencesOf } from './mapping.ts'
+import { Writer, type WriterOptions } from './writer.ts'
+
+/** What a pass did, for metrics and for tests. */
+export interface PassReport {
+  readonly readMs: number
+  readonly decideMs: number
+  readonly writeMs: number
+  /** Decisions that were written, and those for which something had changed meanwhile. */
+  readonly done: number
+  readonly changed: number
+  /** Another pass follows at once. */
+  readonly again: boolean
+  readonly maxContainers: number
+}
+
+export interface SchedulerOptions extends Omit<WriterOptions, 'store'> {
+  readonly store: Pick<SchedulingStore, 'read' | 'draw' | 'write' | 'explain'>
+  /** Key of the lease. */
+  readonly lease: string
+  readonly leases: Pick<Leases, 'acquireTask'>
+  readonly clock: Clock
+  readonly log: Logger
+  readonly pool: PoolRules
+  /** PollInterval: the longest time between two passes. */
+  readonly pollMs: number
+  /** How often a replica without the lease tries to take it. */
+  readonly scanMs: number
+  /** InitialQuotaEstimate; 0 is no limit. */
+  readonly initialQuotaEstimate: number
+  readonly onPass: (report: PassReport) => void
+  readonly failpoint: (place: string) => void | Promise<void>
+}
+
+/** The pause after a pass: the next one covers all rings meanwhile, its own among them. */
+const gatherMs = 100
+/** A pass over much is followed by a rest of twice its time, so that it never takes more than a third of the loop. */
+const restByWork = 2
+const changedBackoff = { baseMs: gatherMs, capMs: 2_000 }
+/** After a failure another replica may try; this one tries again later. */
+const backoff = { baseMs: 500, capMs: 10_000 }
+
+export class Scheduler {
+  readonly #options: SchedulerOptions
+  readonly #duty: Duty
+  readonly #writer: Writer
+  #limit: ContainersLimit
+  #overloaded = false
+  /** How many of each group the next pass reads. */
+  #perGroup = headLimit(0)
+  #heldOp = 0
+  /** Consecutive passes that found something changed. */
+  #changes = 0
+
+  constructor(options: SchedulerOptions) {
+    const { clock, leases, lease, log } = options
+    this.#options = options
+    this.#writer = new Writer(options)
+    this.#limit = firstLimit(options.initialQuotaEstimate)
+    this.#duty = new Duty({
+      clock,
+      leases,
+      lease,
+      round: take => this.#round(take),
+      failed: (error, failures) => {
+        log.warn({ reason: (error as Error).message }, 'scheduling is put off')
+        return restAfter(failures, backoff)
+      },
+      onEnd: () => this.#writer.forget(),
+    })
+  }
+
+  start(): void {
+    this.#duty.start()
+  }
+
+  /** Awaits the pass in progress, and releases the lease. */
+  async stop(): Promise<void> {
+    await this.#duty.stop()
+  }
+
+  /** A pass begins soon where containers, machines or everything may have changed. */
+  hear({ what, subject }: Ring | Missed): void {
+    const concerns = subject === undefined || subject.kind === containerKind || subject.kind === machineKind
+    if (concerns && what !== 'events') this.wake()
+  }
+
+  wake(): void {
+    this.#duty.wake()
+  }
+
+  /** We cannot keep up with what runs, as a 503 of Arvados' API server says. A Redis that is away says nothing of that. */
+  overloaded(): void {
+    this.#overloaded = true
+  }
+
+  async #round(take: Take): Promise<DutyRest> {
+    const { scanMs, clock } = this.#options
+    const token = await take()
+    if (token === null) return { ms: 0, deafMs: scanMs }
+    const begunMs = clock.monotonicMs()
+    const dueInMs = await this.#pass(token)
+    if (dueInMs === null) return { ms: 0, deafMs: scanMs }
+    const tookMs = clock.monotonicMs() - begunMs
+    const deafMs = Math.max(gatherMs, restByWork * tookMs, this.#pauseMs())
+    return { ms: Math.max(0, dueInMs - deafMs), deafMs, keep: true }
+  }
+
+  #pauseMs(): number {
+    return this.#changes > 1 ? (restAfter(this.#changes, changedBackoff).deafMs ?? 0) : 0
+  }
+
+  /** @returns the milliseconds until the next pass at the latest; null when the lease is lost, or the data are compared first */
+  async #pass(token: string): Promise<number | null> {
+    const { store, clock, failpoint, onPass, pollMs } = this.#options
+    const times = [clock.monotonicMs()]
+    const mark = () => times.push(clock.monotonicMs())
+    const reading = await store.read({ perGroup: this.#perGroup, inAll: seenInAll })
+    if (reading === null) return null
+    mark()
+    await failpoint('schedule.read')
+    const maxContainers = this.#limitFor(reading)
+    const { decisions, again } = await this.#decide(reading, maxContainers)
+    mark()
+    const written = await this.#write(token, reading, decisions)
+    if (written === null) return null
+    mark()
+    this.#perGroup = headLimit(reading.groups.length) + mostAssigned(reading)
+    this.#changes = written.changed > 0 ? this.#changes + 1 : 0
+    const isMore = again || written.changed > 0 || written.isCut
+    const [readMs, decideMs, writeMs] = times.slice(1).map((ms, i) => ms - times[i]!) as [number, number, number]
+    onPass({ readMs, decideMs, writeMs, done: written.done, changed: written.changed, again: isMore, maxContainers })
+    if (isMore) return 0
+    return Math.min(pollMs, Math.max(0, (decisions.dueMs ?? Number.POSITIVE_INFINITY) - reading.nowMs))
+  }
+
+  /** Each part is short, and others have their turn between them. */
+  async #decide(reading: Reading, maxContainers: number) {
+    if (reading.unasked === 0) this.#heldOp = 0
+    const input = inputOf(reading, this.#options.pool, { maxContainers, heldOp: this.#heldOp })
+    await setImmediate()
+    const decisions = decide(input)
+    await setImmediate()
+    const priorities = new Map(input.queue.map(({ uuid, priority }) => [uuid, priority]))
+    return withoutDoubtful(decisions, headsOf(reading, this.#heldOp), uuid => priorities.get(uuid))
+  }
+
+  async #write(token: string, reading: Reading, decisions: Decisions) {
+    await this.#options.failpoint('schedule.decided')
+    const written = await this.#writer.write(token, draftsOf(decisions, reading))
+    if (written === null) return null
+    await this.#options.failpoint('schedule.written')
+    this.#heldOp = Math.max(this.#heldOp, written.heldOp)
+    const isTold = await this.#writer.explain(token, sentencesOf(reading, decisions, this.#heldOp))
+    return isTold ? written : null
+  }
+
+  #limitFor({ machines, nowMs }: Reading): number {
+    const running = machines.filter(({ container }) => container && container.run > 0).length
+    this.#limit = this.#overloaded ? afterOverload(running, nowMs) : grown(this.#limit, running, nowMs)
+    this.#overloaded = false
+    return this.#limit.most
+  }
+}
