@@ -7,6 +7,10 @@ import { setFlagsFromString } from 'node:v8'
  * bodies: that cost more than to carry them, and made others wait. Most bodies are gone with the young objects around them.
  */
 export function letHeapGrow(): void {
-  // No option of `NODE_OPTIONS`. V8 reads it after each collection.
+  // No options of `NODE_OPTIONS`. V8 reads them after each collection.
   setFlagsFromString('--heap-growing-percent=300')
+  // V8 has a second bound, for bodies alone: some 64 MB, at which it collects the whole heap whatever the first one says. A long
+  // body makes few young objects, so no collection of those came before it. By this option bodies count for the first bound only,
+  // and young objects are collected each 128 MB of bodies.
+  setFlagsFromString('--external-memory-accounted-in-global-limit')
 }
