@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { route } from '../../../test/kit/apps/routes.ts'
-import { newId } from '../../store/apps/ids.ts'
+import { hashOf, newId } from '../../store/apps/ids.ts'
 import { Entrances } from './entrances.ts'
 import type { Visitor } from './visitors.ts'
 
@@ -8,13 +8,21 @@ const visitor = { loginHash: 'a'.repeat(64), user: 'ada', groups: [] } as unknow
 
 function entrancesOf() {
   const made: string[] = []
+  const asked: string[] = []
   let holds = true
-  const check = async () => (holds ? { is: 'in', version: '1', seen: {} } : { is: 'session', version: '1' })
+  const check = async ({ sessionHash }: { sessionHash: string }) => {
+    asked.push(sessionHash)
+    return holds ? { is: 'in', version: '1', seen: {} } : { is: 'session', version: '1' }
+  }
   const create = async () => made[made.push(newId()) - 1]
   const options = { sessions: { create }, checks: { check }, sessionMs: 1_000 }
   const entrances = new Entrances(options as unknown as ConstructorParameters<typeof Entrances>[0])
   const enter = async () => (await entrances.enter(route(), visitor))?.newSessionId
-  return { enter, made, end: () => (holds = false) }
+  const find = (...ids: string[]) => {
+    asked.length = 0
+    return entrances.find(route(), [visitor], ids)
+  }
+  return { enter, find, made, asked, end: () => (holds = false) }
 }
 
 it('Entrances gives the same session when another request has made one since the look', async () => {
@@ -30,4 +38,16 @@ it('Entrances makes another session when the one that it has made holds no longe
   end()
   await enter()
   expect(made).toHaveLength(2)
+})
+
+it('Entrances tries the session that it has made after those that are presented, and once', async () => {
+  const { enter, find, made, asked, end } = entrancesOf()
+  await enter()
+  const [own, other] = [made[0]!, newId()]
+  expect(await find(own)).toMatchObject({ newSessionId: undefined })
+  expect(asked).toEqual([hashOf(own)])
+  expect(await find()).toMatchObject({ newSessionId: own })
+  end()
+  expect(await find(other)).toEqual({ visitor, version: '1' })
+  expect(asked).toEqual([hashOf(other), hashOf(own)])
 })

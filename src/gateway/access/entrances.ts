@@ -30,11 +30,11 @@ const noSession = '0'.repeat(64)
 export class Entrances {
   readonly #options: EntrancesOptions
   /**
-   * Ids of sessions that were made, by login and UID. A client that keeps no cookies, or sends many requests before it has one,
+   * Sessions that were made, by login and UID. A client that keeps no cookies, or sends many requests before it has one,
    * gets the same again: it must not fill Redis.
    */
-  readonly #made = new Kept<string>(mostMade)
-  readonly #making = new Map<string, Promise<string | undefined>>()
+  readonly #made = new Kept<Made>(mostMade)
+  readonly #making = new Map<string, Promise<Made | undefined>>()
 
   constructor(options: EntrancesOptions) {
     this.#options = options
@@ -56,7 +56,7 @@ export class Entrances {
    * @throws {RetryLater} when Redis does not answer
    */
   again(route: AppRoute, visitor: Visitor, sessionId: string): Soon<Entrance | undefined> {
-    const hash = hashOf(sessionId)
+    const [hash] = hashesOf([sessionId])
     if (hash === undefined) return undefined
     return andThen(this.#options.checks.check(claimOf(route, visitor, hash)), finding =>
       finding.is === 'in' ? { visitor, version: finding.version, seen: finding.seen } : undefined,
@@ -67,7 +67,8 @@ export class Entrances {
     return visitors.flatMap(visitor => {
       const made = this.#made.get(keyOf(route, visitor))
       const tries: Tried[] = presented.map(hash => ({ visitor, hash, newSessionId: undefined }))
-      if (made !== undefined) tries.push({ visitor, hash: hashOf(made)!, newSessionId: made })
+      // Mostly the visitor presents it: it is one try then, and needs no new cookie.
+      if (made && !presented.includes(made.hash)) tries.push({ visitor, hash: made.hash, newSessionId: made.id })
       return tries.length > 0 ? tries : [{ visitor, hash: noSession, newSessionId: undefined }]
     })
   }
@@ -86,30 +87,39 @@ export class Entrances {
     return made === undefined ? undefined : this.#checked(route, visitor, made)
   }
 
-  async #checked(route: AppRoute, visitor: Visitor, newSessionId: string): Promise<Entrance | undefined> {
+  async #checked(route: AppRoute, visitor: Visitor, { id, hash }: Made): Promise<Entrance | undefined> {
     // A ring may have come meanwhile: only checks know which answer is older.
-    const finding = await this.#options.checks.check(claimOf(route, visitor, hashOf(newSessionId)!))
+    const finding = await this.#options.checks.check(claimOf(route, visitor, hash))
     if (finding.is !== 'in') return undefined
-    return { visitor, version: finding.version, seen: finding.seen, newSessionId }
+    return { visitor, version: finding.version, seen: finding.seen, newSessionId: id }
   }
 
-  #make(route: AppRoute, visitor: Visitor): Promise<string | undefined> {
+  #make(route: AppRoute, visitor: Visitor): Promise<Made | undefined> {
     const key = keyOf(route, visitor)
     const made = this.#making.get(key) ?? this.#create(key, route, visitor)
     this.#making.set(key, made)
     return made
   }
 
-  async #create(key: string, { id, uid }: AppRoute, { loginHash, user }: Visitor): Promise<string | undefined> {
+  async #create(key: string, { id, uid }: AppRoute, { loginHash, user }: Visitor): Promise<Made | undefined> {
     const { sessions, sessionMs } = this.#options
     try {
-      const made = await sessions.create({ appId: id, appUid: uid, loginHash, user, lifeMs: sessionMs })
-      if (made !== undefined) this.#made.set(key, made)
+      const newId = await sessions.create({ appId: id, appUid: uid, loginHash, user, lifeMs: sessionMs })
+      if (newId === undefined) return undefined
+      const made = { id: newId, hash: hashOf(newId)! }
+      this.#made.set(key, made)
       return made
     } finally {
       this.#making.delete(key)
     }
   }
+}
+
+/** A session that this replica has made. */
+interface Made {
+  /** For the cookie. */
+  readonly id: string
+  readonly hash: string
 }
 
 /** A session that may let somebody in. */
