@@ -29,7 +29,8 @@ export class CommandChannel extends Duplex implements MachineChannel {
 
   /** @param hidden leaves out of a text what nobody may read */
   constructor(raw: ClientChannel, socket: Socket, ended: AbortSignal, hidden: (text: string) => string) {
-    super({ allowHalfOpen: true })
+    // Both directions may have ended before the exit is known.
+    super({ allowHalfOpen: true, autoDestroy: false })
     this.exit = this.#exit.promise
     this.#raw = raw
     this.#socket = socket
@@ -97,6 +98,8 @@ export class CommandChannel extends Duplex implements MachineChannel {
     if (!this.readableEnded) this.push(null)
     this.#writeDone()
     this.end()
+    if (this.readableEnded) this.destroy()
+    else this.once('end', () => this.destroy())
   }
 
   #settle(words: string): void {

@@ -138,6 +138,8 @@ function lifeOf(client: ssh2.Client, socket: Socket, address: string): Life {
 
 function logIn(client: ssh2.Client, socket: Socket, life: Life, login: Login): Promise<void> {
   const { user, key, agent, timeoutMs } = login
+  // One key, and no other way to log in.
+  const method: ssh2.PublicKeyAuthMethod = { type: 'publickey', username: user, key: LoginKey.forLogin(key) }
   return new Promise((resolve, reject) => {
     client.once('ready', resolve)
     socket.once('connect', () => {
@@ -146,8 +148,7 @@ function logIn(client: ssh2.Client, socket: Socket, life: Life, login: Login): P
           sock: socket,
           ident: identOf(agent),
           username: user,
-          // One key, and no other way to log in.
-          authHandler: [{ type: 'publickey', username: user, key: LoginKey.forLogin(key) }],
+          authHandler: [method],
           hostVerifier: (shown: Buffer) => {
             // Keys are exchanged again during long connections; who was asked first is who was proved.
             const hostKey = hostKeyOf(shown)
