@@ -72,7 +72,10 @@ export interface Listed extends Warrant {
   readonly seq: number
 }
 
-/** Entries of a spool are numbered from 1 for each run, without gaps, and are told again until they are acknowledged. */
+/**
+ * Entries of a spool are numbered from 1 for each run, without gaps, and are told again until they are acknowledged. A connection
+ * gets them once its first list was answered.
+ */
 export type Entry =
   | { readonly kind: 'running'; readonly atMs: number; readonly gatewayPort?: number }
   | { readonly kind: 'output'; readonly atMs: number; readonly stream: 'stdout' | 'stderr'; readonly base64: string }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Warrant } from './protocol.ts'
-import { canonical, isWarranted, sealOf } from './warrant.ts'
+import { type About, aboutOf, canonical, warrantOf } from './warrant.ts'
 
 const token = 'a'.repeat(32)
 const old = 'b'.repeat(32)
@@ -13,21 +13,23 @@ const open: Omit<Warrant, 'seal'> = {
     ...{ mounts: {}, vcpus: 1, ramBytes: 1, maxRunSeconds: 0 },
   },
 }
-const warrant: Warrant = { ...open, seal: sealOf(token, open) }
+const about = { view: { owner: 'ada' }, shape: { tenant: 't', supervisor: false }, priority: 5 } as unknown as About
+const warrant = warrantOf(token, open, about)
 
-describe('isWarranted', () => {
-  it('is true for what the installation sealed, whatever the order of keys', () => {
-    expect(isWarranted([token], warrant)).toBe(true)
+describe('aboutOf', () => {
+  it('reads what the installation sealed, whatever the order of keys', () => {
+    expect(aboutOf([token], warrant)).toEqual(about)
     const turned = { ...warrant, spec: { ...warrant.spec, environment: { B: '2', A: '1' } } }
-    expect(isWarranted([token], turned)).toBe(true)
+    expect(aboutOf([token], turned)).toEqual(about)
   })
 
-  it('is true for a seal by a token before, and false without that', () => {
-    const former = { ...open, seal: sealOf(old, open) }
-    expect(isWarranted([token, old], former)).toBe(true)
-    expect(isWarranted([token], former)).toBe(false)
+  it('reads a seal by a token before, and none without that', () => {
+    const former = warrantOf(old, open, about)
+    expect(aboutOf([token, old], former)).toEqual(about)
+    expect(aboutOf([token], former)).toBeUndefined()
   })
 
+  const forged = Buffer.from(JSON.stringify({ ...about, priority: 1000 })).toString('base64url')
   it.each<[string, Partial<Warrant>]>([
     ['uuid', { uuid: 'zzzzz-dz642-000000000000002' }],
     ['run', { run: 8 }],
@@ -36,8 +38,9 @@ describe('isWarranted', () => {
     ['environment', { spec: { ...open.spec, environment: { A: '1' } } }],
     ['seal', { seal: '' }],
     ['seal', { seal: `${warrant.seal}0` }],
-  ])('is false when the %s is another', (_, change) => {
-    expect(isWarranted([token], { ...warrant, ...change })).toBe(false)
+    ['priority', { seal: `${forged}.${warrant.seal.split('.')[1]}` }],
+  ])('reads nothing when the %s is another', (_, change) => {
+    expect(aboutOf([token], { ...warrant, ...change })).toBeUndefined()
   })
 })
 

@@ -3,18 +3,42 @@
  * installation's token can invent neither owner nor run. Pure.
  */
 import { createHmac } from 'node:crypto'
+import { parseJson } from '../base/json.ts'
+import type { ContainerView } from './container.ts'
 import type { Warrant } from './protocol.ts'
 import { isSame, keyFor } from './tags.ts'
+import type { Need } from './types.ts'
 
-/** @returns the seal over uuid, run, owner and spec */
-export function sealOf(token: string, { uuid, run, owner, spec }: Omit<Warrant, 'seal'>): string {
-  return createHmac('sha256', keyFor(token, 'warrant')).update(canonical({ uuid, run, owner, spec })).digest('hex')
+/** What Redis must know of a container beside what its machine runs. The machine keeps it in the seal, and does not read it. */
+export interface About {
+  readonly view: ContainerView
+  readonly shape: { readonly need: Need; readonly tenant: string; readonly supervisor: boolean }
+  readonly priority: number
 }
 
-/** @param tokens the present one, and those before */
-export const isWarranted = (tokens: readonly string[], { seal, ...warrant }: Warrant): boolean =>
+type Unsealed = Omit<Warrant, 'seal'>
+
+/** The seal has what it is about, and its HMAC over that, uuid, run, owner and spec. */
+export function warrantOf(token: string, unsealed: Unsealed, about: About): Warrant {
+  const text = Buffer.from(JSON.stringify(about)).toString('base64url')
+  return { ...unsealed, seal: `${text}.${macOf(token, unsealed, text)}` }
+}
+
+/**
+ * @param tokens the present one, and those before
+ * @returns undefined where none of them has sealed it
+ */
+export function aboutOf(tokens: readonly string[], { seal, uuid, run, owner, spec }: Warrant): About | undefined {
+  const [text = '', mac = ''] = seal.split('.')
   // Each is tried, whichever fits.
-  tokens.map(token => isSame(seal, sealOf(token, warrant))).includes(true)
+  const isOurs = tokens.map(token => isSame(mac, macOf(token, { uuid, run, owner, spec }, text))).includes(true)
+  return isOurs ? (parseJson(Buffer.from(text, 'base64url').toString()) as unknown as About) : undefined
+}
+
+const macOf = (token: string, { uuid, run, owner, spec }: Unsealed, about: string): string =>
+  createHmac('sha256', keyFor(token, 'warrant'))
+    .update(canonical({ uuid, run, owner, spec, about }))
+    .digest('hex')
 
 /** One text for one value, whoever wrote it: keys in order, no space, nothing undefined. */
 export function canonical(value: unknown): string {

@@ -1,7 +1,7 @@
 /** The keeper of a machine: the replica that owns its operation, between Redis and the runner. */
 import { LetGo } from '../base/errors.ts'
 import type { MachineBrief } from '../dispatch/container.ts'
-import type { Listed } from '../dispatch/protocol.ts'
+import type { FoundRun } from '../store/dispatch/keeping.ts'
 import { Line } from './line.ts'
 import { Mailbox } from './mailbox.ts'
 import type { RunnerLink } from './ports.ts'
@@ -84,23 +84,29 @@ export class Keeper {
     const { parts, keeping, clock } = this.#context
     this.#started = undefined
     this.#beatMs = clock.monotonicMs()
-    for (const listed of await link.list()) {
-      if (!parts.isOurs(listed))
-        await this.#context.report([['error', `The machine shows a run that is not ours: ${listed.uuid}`]])
-      else await this.#know(link, listed)
+    const { runs, broken } = await link.list()
+    for (const listed of runs) {
+      const found = parts.found(listed)
+      if (!found) await this.#context.report([['error', `The machine shows a run that is not ours: ${listed.uuid}`]])
+      else await this.#know(link, found)
     }
-    const { brief } = await keeping.keep({ state: 'idle', probed: true, asked: true })
+    const kept = await keeping.keep({
+      state: 'idle',
+      probed: true,
+      asked: true,
+      ...(broken !== undefined && { broken }),
+    })
+    if (kept.answer === 'taken') return
     this.#toldMs = clock.monotonicMs()
-    this.#mailbox.open(link, brief.address.replace(/:[0-9]+$/, ''))
+    this.#mailbox.open(link, kept.brief.address.replace(/:[0-9]+$/, ''))
   }
 
   /** A run that Redis may have lost is written again. One that the container has no more is ended, and told to nobody. */
-  async #know(link: RunnerLink, listed: Listed): Promise<void> {
-    const { parts, keeping } = this.#context
-    const answer = await keeping.adopt(parts.found(listed))
+  async #know(link: RunnerLink, found: FoundRun): Promise<void> {
+    const answer = await this.#context.keeping.adopt(found)
     if (answer === 'adopted' || answer === 'known') return
-    await link.kill(listed.uuid, listed.run)
-    this.#mailbox.forget(listed.uuid, listed.run)
+    await link.kill(found.uuid, found.run)
+    this.#mailbox.forget(found.uuid, found.run)
   }
 
   async #act(brief: MachineBrief, cancelled: string): Promise<void> {
@@ -137,6 +143,8 @@ export class Keeper {
     this.#context.call()
     const answer = await link.start(parts.warrant(uuid, sent))
     await this.#context.failpoint('after-send')
+    // An earlier run of it ends first: it is asked again.
+    if (answer !== 'started' && answer.refused === 'busy') return
     this.#started = `${uuid} ${run}`
     if (answer === 'started') return
     // Our epoch is the highest, so nobody starts this run any more.

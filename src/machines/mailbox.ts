@@ -16,11 +16,14 @@ interface Letter {
 
 /** Entries of output that are told by one write. */
 const batch = 64
+/** Of at most 32 KiB each, in the memory of a replica that keeps a thousand machines. */
+const mostLetters = 128
 
 export class Mailbox {
   readonly #context: MachineContext
   readonly #onTold: () => void
   #letters: Letter[] = []
+  #room: PromiseWithResolvers<void> | undefined
   /** Undefined until what runs on the machine is known: before that, nothing is told. */
   #link: RunnerLink | undefined
   #host = ''
@@ -36,6 +39,7 @@ export class Mailbox {
   /** A new channel is made: it tells again what was not acknowledged. */
   reset(): void {
     this.#letters = []
+    this.#free()
     this.#link = undefined
     this.#strays.clear()
   }
@@ -52,9 +56,18 @@ export class Mailbox {
     this.#strays.add(`${uuid} ${run}`)
   }
 
-  put(uuid: string, run: number, seq: number, entry: Entry): void {
+  /** @returns a promise where so much waits that nothing more is to be taken */
+  put(uuid: string, run: number, seq: number, entry: Entry): void | Promise<void> {
     this.#letters.push({ uuid, run, seq, entry })
     this.#begin()
+    if (this.#letters.length < mostLetters) return
+    this.#room ??= Promise.withResolvers()
+    return this.#room.promise
+  }
+
+  #free(): void {
+    this.#room?.resolve()
+    this.#room = undefined
   }
 
   /** @throws what kept it from telling */
@@ -64,6 +77,7 @@ export class Mailbox {
 
   async close(): Promise<void> {
     this.#letters = []
+    this.#free()
     await this.#working
   }
 
@@ -92,6 +106,7 @@ export class Mailbox {
     const isAlike = ({ uuid, run, entry }: Letter) =>
       isOutput(entry) && isOutput(first.entry) && uuid === first.uuid && run === first.run
     const end = this.#letters.slice(0, batch).findIndex(letter => !isAlike(letter))
+    if (this.#letters.length < mostLetters) this.#free()
     return this.#letters.splice(0, Math.max(1, end === -1 ? Math.min(batch, this.#letters.length) : end))
   }
 

@@ -1,21 +1,25 @@
 /** What keepers need of other rooms beside Redis: the runner of their machine. */
-import type { Entry, Listed, Warrant } from '../dispatch/protocol.ts'
+import type { MachineRuns } from '../dispatch/attached.ts'
+import type { Entry, Refusal, Warrant } from '../dispatch/protocol.ts'
 import type { CreateOutcome } from '../dispatch/throttle.ts'
 
 /** The channel to the runner of a machine, with the keeper's epoch. */
 export interface RunnerLink {
   /** Fires when it has ended. */
   readonly ended: AbortSignal
-  list(): Promise<readonly Listed[]>
-  /** `started`, or why not, in the machine's words. */
-  start(warrant: Warrant): Promise<'started' | { readonly refused: string; readonly message: string }>
+  list(): Promise<MachineRuns>
+  start(warrant: Warrant): Promise<StartAnswer>
   kill(uuid: string, run: number): Promise<void>
   ack(uuid: string, run: number, seq: number): void
   close(): void
 }
 
+/** `started`, or why not, in the machine's words: then it did nothing. */
+export type StartAnswer = 'started' | { readonly refused: Refusal; readonly message: string }
+
 export interface LinkHandlers {
-  onEntry(uuid: string, run: number, seq: number, entry: Entry): void
+  /** The next one waits for a returned promise. */
+  onEntry(uuid: string, run: number, seq: number, entry: Entry): void | Promise<void>
   onBeat(): void
 }
 

@@ -72,8 +72,6 @@ export interface MachineParts {
     handlers: LinkHandlers,
   ) => Promise<RunnerLink>
   readonly warrant: (uuid: string, sending: Sending) => Warrant
-  /** What a machine shows of a run, for Redis. */
-  readonly found: (listed: Listed) => FoundRun
-  /** Whether this installation, by its present or a former token, has signed it. */
-  readonly isOurs: (listed: Listed) => boolean
+  /** What a machine shows of a run, for Redis; undefined where no token of this installation has sealed it. */
+  readonly found: (listed: Listed) => FoundRun | undefined
 }

@@ -130,8 +130,7 @@ export class Site {
       bootProbe: 'true',
       link: async (_, epoch, __, handlers) => this.#link(epoch, handlers),
       warrant: (of, { run, owner }) => ({ uuid: of, run, owner, spec: {}, seal: 's' }) as unknown as Warrant,
-      isOurs: ({ seal }) => seal === 's',
-      found: listed => listed as never,
+      found: listed => (listed.seal === 's' ? (listed as never) : undefined),
     }
   }
 
@@ -222,7 +221,7 @@ export class Site {
     this.line = { handlers, end, epoch }
     return {
       ended: end.signal,
-      list: async () => this.listed,
+      list: async () => ({ runs: this.listed, broken: undefined }),
       start: async ({ run }) => {
         this.log.push(`started ${run}`)
         return this.startAnswer
