@@ -1,6 +1,6 @@
 /** The wings of the attacks, by what is attacked: which files and which names each has. */
 
-export const wings = ['labs', 'reconcile', 'tenants', 'idle', 'apps', 'gateway'] as const
+export const wings = ['labs', 'reconcile', 'tenants', 'idle', 'apps', 'gateway', 'dispatch'] as const
 export type Wing = (typeof wings)[number]
 
 /** All but the labs', which have the rest. */
@@ -9,6 +9,7 @@ const others: Readonly<Record<Exclude<Wing, 'labs'>, { readonly files: RegExp; r
   tenants: { files: /^tenants\./, attacks: /^tenants / },
   idle: { files: /^idle\./, attacks: /^idle / },
   gateway: { files: /^gateway\./, attacks: /^gateway / },
+  dispatch: { files: /^dispatch\./, attacks: /^dispatch / },
   apps: { files: /^(idle-)?apps\./, attacks: /^apps / },
 }
 

@@ -50,6 +50,7 @@ class Session {
   readonly #runs: Runs
   readonly #acts: Acts
   readonly #pushes: Pushes
+  #isTelling = false
   #watcher: FSWatcher | undefined
   #cancelBeat: () => void = () => {}
   #hasWelcome = false
@@ -132,7 +133,6 @@ class Session {
     // A hello of another connection is written to this file.
     this.#watcher = watch(this.#parts.machine.file, () => this.#look())
     this.#look()
-    this.#pushes.start()
     this.#beat()
   }
 
@@ -150,6 +150,10 @@ class Session {
     }
     const broken = this.#parts.machine.broken()
     await this.#send({ type: 'listed', id, runs: [], ...(broken !== undefined && { broken }) })
+    // The keeper knows by now what the entries are of. (Asked for by the lead: entries before the answer would have to be kept without bound.)
+    if (this.#isTelling) return
+    this.#isTelling = true
+    this.#pushes.start()
   }
 
   #beat(): void {

@@ -10,6 +10,7 @@
  */
 import type { Control, Edit } from './control.ts'
 import { controlsOfDeclarations } from './controls-of-declarations.ts'
+import { controlsOfDispatch } from './controls-of-dispatch.ts'
 import { controlsOfGateway } from './controls-of-gateway.ts'
 import { controlsOfIdle } from './controls-of-idle.ts'
 import { controlsOfIdleApps } from './controls-of-idle-apps.ts'
@@ -262,6 +263,7 @@ export const controls: readonly Control[] = [
   ...controlsOfIdle,
   ...controlsOfGateway,
   ...controlsOfIdleApps,
+  ...controlsOfDispatch,
 ]
 
 /**
