@@ -37,6 +37,8 @@ export class CommandChannel extends Duplex implements MachineChannel {
     this.#ended = ended
     this.#hidden = hidden
     ended.addEventListener('abort', this.#onEnded, { once: true })
+    // Whoever reads or waits for the exit learns it; nobody must listen for it.
+    this.on('error', () => {})
     raw.on('data', (chunk: Buffer) => {
       if (!this.push(chunk)) raw.pause()
     })

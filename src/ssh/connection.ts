@@ -38,7 +38,6 @@ export interface Login {
   readonly signal: AbortSignal
   readonly timeoutMs: number
   readonly clock?: Clock | undefined
-  /** For tests. Default 10 s. */
   readonly keepaliveMs?: number | undefined
 }
 

@@ -23,6 +23,8 @@ export interface ConnectOptions {
   /** Limits the attempt, with login and proof. Default 20 s. */
   readonly timeoutMs?: number | undefined
   readonly clock?: Clock | undefined
+  /** Between questions whether the machine is still there; after three without an answer it is `Unreachable`. Default 10 s. */
+  readonly keepaliveMs?: number | undefined
 }
 
 /** `connect`: resolves with a machine that is proved to be ours. @throws {SshError}; the signal's reason when it is aborted */

@@ -1,10 +1,10 @@
 /** The program that machines get: the runner of this very version. */
 import { createHash } from 'node:crypto'
-import { createReadStream, existsSync, type ReadStream } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { existsSync, fstatSync, openSync, readSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { Packed } from './packed.ts'
+import { readShared } from './shared-file.ts'
 
 /** What is to be installed. A replica reads and hashes it once, and installs it on many machines. */
 export interface RunnerProgram {
@@ -59,22 +59,24 @@ function builtRunner(): string {
 
 async function readProgramFile(name: string, path: string) {
   // It stays open: what is copied later is the file that was hashed, also when the path gets another one.
-  const handle = await open(path).catch(error => {
-    throw new Error(`${path}, the program for machines, cannot be read: ${(error as NodeJS.ErrnoException).code}`)
-  })
-  const { size } = await handle.stat()
-  const sha256 = await hashOf(handle)
-  const packed = new Packed(() => contentOf(handle))
-  const file: ProgramFile = { name, bytes: size, sha256, open: () => packed.open() }
-  return { file, architecture: await architectureOf(handle) }
+  const fd = openProgram(path)
+  const sha256 = await hashOf(fd)
+  const packed = new Packed(() => readShared(fd))
+  const file: ProgramFile = { name, bytes: fstatSync(fd).size, sha256, open: () => packed.open() }
+  return { file, architecture: architectureOf(fd) }
 }
 
-const contentOf = (handle: FileHandle): ReadStream =>
-  createReadStream('', { fd: handle.fd, start: 0, autoClose: false, highWaterMark: 1024 * 1024 })
+function openProgram(path: string): number {
+  try {
+    return openSync(path, 'r')
+  } catch (error) {
+    throw new Error(`${path}, the program for machines, cannot be read: ${(error as NodeJS.ErrnoException).code}`)
+  }
+}
 
-async function hashOf(handle: FileHandle): Promise<string> {
+async function hashOf(fd: number): Promise<string> {
   const hash = createHash('sha256')
-  for await (const chunk of contentOf(handle)) hash.update(chunk)
+  for await (const chunk of readShared(fd)) hash.update(chunk)
   return hash.digest('hex')
 }
 
@@ -85,7 +87,8 @@ const machines = new Map([
 ])
 
 /** As `uname -m` names it; undefined for scripts, and for what no test ran on. */
-async function architectureOf(handle: FileHandle): Promise<string | undefined> {
-  const { buffer, bytesRead } = await handle.read(Buffer.alloc(20), 0, 20, 0)
-  return bytesRead === 20 && buffer.subarray(0, 4).equals(elf) ? machines.get(buffer.readUInt16LE(18)) : undefined
+function architectureOf(fd: number): string | undefined {
+  const head = Buffer.alloc(20)
+  readSync(fd, head, 0, head.length, 0)
+  return head.subarray(0, 4).equals(elf) ? machines.get(head.readUInt16LE(18)) : undefined
 }

@@ -72,7 +72,7 @@ export class Liar {
   #serve(client: ssh2.Connection, answer: (command: string) => Answer, accepts: boolean): void {
     this.#clients.add(client)
     // Each packet is three writes, and the second would wait for the other side's acknowledgement.
-    client.setNoDelay()
+    ;(client as unknown as Pick<ssh2.Client, 'setNoDelay'>).setNoDelay()
     client.on('close', () => this.#clients.delete(client))
     client.on('error', () => {})
     client.on('authentication', context => {

@@ -60,13 +60,23 @@ export class Sshd {
     for (const socket of this.#sockets) socket.destroy()
   }
 
+  /** Nothing is said or heard any more, and nothing closed. */
+  freeze(): void {
+    for (const socket of this.#sockets) {
+      socket.unpipe()
+      socket.removeAllListeners('data')
+      socket.pause()
+    }
+    for (const child of this.#children) child.stdout?.unpipe()
+  }
+
   get connections(): number {
     return this.#sockets.size
   }
 
   async stop(): Promise<void> {
     this.cut()
-    await Promise.all([...this.#children].map(child => new Promise(resolve => child.once('close', resolve))))
+    await Promise.all([...this.#children].map(child => new Promise(resolve => child.once('exit', resolve))))
     await new Promise(resolve => this.#server.close(resolve))
     rmSync(this.folder, { recursive: true, force: true })
   }
@@ -82,9 +92,11 @@ export class Sshd {
     socket.on('error', () => {})
     socket.on('close', () => {
       this.#sockets.delete(socket)
-      child.kill('SIGTERM')
+      // It ends its sessions then.
+      child.stdin.end()
+      child.stdout.destroy()
     })
-    child.on('close', () => {
+    child.on('exit', () => {
       this.#children.delete(child)
       socket.destroy()
     })
@@ -105,10 +117,12 @@ function writeFiles(folder: string, { secret, publicKey, config = [], tools }: S
   writeFileSync(at('command'), commandOf(folder, tools !== undefined))
   chmodSync(at('command'), 0o755)
   const lines = [
+    // Of a line that comes twice, the first one counts.
+    ...config,
     ...[`HostKey ${at('host_key')}`, `AuthorizedKeysFile ${at('authorized_keys')}`, 'PidFile none', 'UsePAM no'],
     ...['StrictModes no', 'PasswordAuthentication no', 'KbdInteractiveAuthentication no', 'PermitRootLogin yes'],
     // Bash reads no ~/.bashrc then, which may take half a second.
-    ...[`ForceCommand ${at('command')}`, 'MaxSessions 100', 'SetEnv SHLVL=2', ...config],
+    ...[`ForceCommand ${at('command')}`, 'MaxSessions 100', 'SetEnv SHLVL=2'],
   ]
   writeFileSync(at('config'), `${lines.join('\n')}\n`)
   return at('config')
