@@ -214,7 +214,8 @@ describe('decide gives up', () => {
       ...['b', 'c'].map(uuid => waitingOf(uuid, 'one', supervisor)),
       waitingOf('d', '?'),
     ]
-    const { create, fail, statuses } = decided({ queue, rules: { ...someRules, supervisorFraction: 0 } })
+    const rules = { ...someRules, supervisorFraction: 0, maxInstances: Number.POSITIVE_INFINITY }
+    const { create, fail, statuses } = decided({ queue, rules })
     expect([create.map(({ container }) => container), fail]).toEqual([['b'], []])
     expect(statuses.map(({ sentence }) => sentence).toSorted()).toEqual([
       'It waits: its priority is 0',

@@ -118,7 +118,8 @@ export class Pass {
 
   #mostSupervisors(): number {
     const { supervisorFraction, maxInstances } = this.#input.rules
-    return Math.max(1, Math.floor(supervisorFraction * maxInstances))
+    // Of machines without a limit, no part is none.
+    return Math.max(1, supervisorFraction === 0 ? 0 : Math.floor(supervisorFraction * maxInstances))
   }
 
   #mayUse = ({ type, tenant: of }: Slot, tenant: string) => of === tenant || this.ledger.mayMove(type, tenant)

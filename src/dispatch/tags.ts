@@ -37,6 +37,9 @@ export function instanceSetIds(token: string, previous: readonly string[]): read
 
 const mark = 'hmac-sha256:'
 
+/** Whether a tag has the HMAC of a secret, and not the secret. */
+export const isMarkedSecret = (tag: string): boolean => tag.startsWith(mark)
+
 /** The value of the tag `InstanceSecret`. @param mode `CloudVMs.TagSecret` */
 export function secretTag(secret: string, token: string, mode: 'plain' | 'hmac'): string {
   if (mode === 'plain') return secret
@@ -50,7 +53,7 @@ export function secretTag(secret: string, token: string, mode: 'plain' | 'hmac')
  */
 export function matchesSecretTag(tag: string, secret: string, tokens: readonly string[]): boolean {
   if (tag === '' || secret === '') return false
-  if (!tag.startsWith(mark)) return isSame(tag, secret)
+  if (!isMarkedSecret(tag)) return isSame(tag, secret)
   return tokens.map(token => isSame(tag, secretTag(secret, token, 'hmac'))).includes(true)
 }
 

@@ -1,0 +1,81 @@
+/** What the tags of a machine say of it, and what they are to say. Anybody with the account may write them. Pure. */
+import type { Instance } from '../clouds/driver.ts'
+import type { OfferedType } from '../dispatch/configured.ts'
+import type { MachineBrief } from '../dispatch/container.ts'
+import { isMarkedSecret, type TagNames } from '../dispatch/tags.ts'
+import type { StrayMachine } from '../store/dispatch/machines.ts'
+
+export type Tags = Readonly<Record<string, string>>
+
+export interface TaggingOptions {
+  readonly names: TagNames
+  /** The present id of our set, and those of earlier tokens. */
+  readonly sets: readonly string[]
+  readonly types: ReadonlyMap<string, OfferedType>
+}
+
+/** What a record needs of a machine that only the cloud knows. */
+export type Stray = Omit<StrayMachine, 'timeoutMs' | 'sealPlan'>
+
+const behaviors = ['run', 'hold', 'drain'] as const
+
+export class Tagging {
+  readonly #options: TaggingOptions
+
+  constructor(options: TaggingOptions) {
+    this.#options = options
+  }
+
+  /** Only such a machine is ever touched, whatever else it has in common with ours. */
+  isOurs(tags: Tags): boolean {
+    const set = own(tags, this.#options.names.instanceSetId)
+    return set !== '' && this.#options.sets.includes(set)
+  }
+
+  /** The name of the record that asked for it; '' if the tag is not a name of one. */
+  intentOf(tags: Tags): string {
+    const name = own(tags, this.#options.names.intent)
+    return opOfName(name) === undefined ? '' : name
+  }
+
+  strayOf({ id, tags, address = '', providerType }: Instance): Stray {
+    const { names, types } = this.#options
+    const type = own(tags, names.instanceType) || this.#typeOf(providerType)
+    const behavior = behaviors.find(each => each === own(tags, names.idleBehavior))
+    return {
+      ...{ instance: id, address, providerType, type, intent: this.intentOf(tags) },
+      ...{ price: types.get(type)?.price ?? 0, tenant: 'default', hostKey: own(tags, names.hostKey) },
+      // What nobody understands is not ended for it, and gets nothing new.
+      idleBehavior: behavior ?? (own(tags, names.idleBehavior) === '' ? 'run' : 'hold'),
+    }
+  }
+
+  /** The plan of a machine that is adopted: how it proves itself. Without the tag nothing proves it. */
+  planOf(tags: Tags): { readonly secret: string } | { readonly digest: string } {
+    const secret = own(tags, this.#options.names.instanceSecret)
+    return secret === '' || isMarkedSecret(secret) ? { digest: secret } : { secret }
+  }
+
+  /** Tags that differ from the record. That of our set is not among them: who takes it away takes the machine. */
+  missingOf(tags: Tags, brief: MachineBrief): Tags {
+    const { names } = this.#options
+    const wanted = {
+      [names.intent]: brief.name,
+      [names.instanceType]: brief.type,
+      [names.idleBehavior]: brief.idleBehavior,
+    }
+    return Object.fromEntries(Object.entries(wanted).filter(([name, value]) => own(tags, name) !== value))
+  }
+
+  #typeOf(providerType: string): string {
+    return [...this.#options.types.values()].find(each => each.providerType === providerType)?.name ?? providerType
+  }
+}
+
+const own = (tags: Tags, name: string): string => (Object.hasOwn(tags, name) ? (tags[name] ?? '') : '')
+
+/** The op of a machine's name, which is that op in base 36; undefined for any other text. */
+export function opOfName(name: string): number | undefined {
+  const op = /^[0-9a-z]{1,11}$/.test(name) ? Number.parseInt(name, 36) : Number.NaN
+  return Number.isSafeInteger(op) && op > 0 && op.toString(36) === name ? op : undefined
+}
