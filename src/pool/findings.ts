@@ -6,7 +6,7 @@ import type { Tagging, Tags } from './tagging.ts'
 export interface Findings {
   /** Of our set, and no record has them. */
   readonly strays: readonly Instance[]
-  /** Records whose machine the listing does not have. */
+  /** Records whose machine the listing does not have, or has as gone. */
   readonly unlisted: readonly MachineBrief[]
   /** Tags that somebody changed by hand. */
   readonly retag: readonly { readonly name: string; readonly instance: Instance }[]
@@ -20,8 +20,9 @@ export function findingsOf(listed: readonly Instance[], briefs: readonly Machine
   const retag: Findings['retag'][number][] = []
   const seen = new Set<string>()
   for (const instance of listed) {
+    if (instance.state === 'gone') continue
     seen.add(instance.id)
-    if (instance.state === 'gone' || !tagging.isOurs(instance.tags)) continue
+    if (!tagging.isOurs(instance.tags)) continue
     const brief = byInstance.get(instance.id)
     if (brief) {
       const isDue = instance.state !== 'stopping' && Object.keys(tagging.missingOf(instance.tags, brief)).length > 0
