@@ -1,5 +1,7 @@
-/** What is read of containers and machines, beside the words of `src/dispatch/container.ts`. Pure. */
-import type { ContainerRecord } from '../../dispatch/container.ts'
+/** Reads what scripts keep of containers and machines. Pure. */
+import { createHash } from 'node:crypto'
+import { asNumber, asObject, asText, type JsonObject, parseJson } from '../../base/json.ts'
+import type { ContainerRecord, ContainerState, ContainerView, MachineBrief } from '../../dispatch/container.ts'
 import type { Need } from '../../dispatch/types.ts'
 
 /** What containers of one group have in common. */
@@ -11,3 +13,80 @@ export interface Shape {
 
 /** A record without what only the keeper of its machine needs. */
 export type ContainerShown = Omit<ContainerRecord, 'sealedSpec'>
+
+/** Its fields have one order, so that equal shapes are equal texts. */
+export function encodeShape({ need, tenant, supervisor }: Shape): string {
+  const { vcpus, ramBytes, scratchBytes, gpus, preemptible } = need
+  return wellFormed({ need: { vcpus, ramBytes, scratchBytes, gpus, preemptible }, tenant, supervisor })
+}
+
+/** The id of a group: nobody can find two shapes with one. */
+export const groupOf = (shape: string): string => createHash('sha256').update(shape).digest('hex').slice(0, 32)
+
+/** Redis' JSON refuses half a surrogate pair. */
+export const wellFormed = (value: unknown): string =>
+  JSON.stringify(value, (_, part: unknown) => (typeof part === 'string' ? part.toWellFormed() : part))
+
+export function parseShape(json: string | undefined): Shape {
+  const { need, tenant, supervisor } = asObject(parseJson(json ?? ''))
+  const of = asObject(need)
+  return {
+    need: {
+      vcpus: asNumber(of.vcpus),
+      ramBytes: asNumber(of.ramBytes),
+      scratchBytes: asNumber(of.scratchBytes),
+      gpus: asNumber(of.gpus),
+      preemptible: of.preemptible === true,
+    },
+    tenant: asText(tenant),
+    supervisor: supervisor === true,
+  }
+}
+
+export function parseContainer(fields: ReadonlyMap<string, string>): ContainerShown {
+  const text = (name: string) => fields.get(name) ?? ''
+  const number = (name: string) => Number(fields.get(name) ?? 0)
+  const { need, tenant } = parseShape(fields.get('shape'))
+  return {
+    view: parseJson(text('view')) as ContainerView,
+    ...{ need, tenant },
+    state: text('state') as ContainerState,
+    priority: number('priority'),
+    version: number('version'),
+    queuedMs: number('queuedMs'),
+    startedMs: number('startedMs'),
+    finishedMs: number('finishedMs'),
+    attempts: number('attempts'),
+    runs: number('runs'),
+    run: number('run'),
+    machine: text('machine'),
+    instance: text('instance'),
+    instanceType: text('instanceType'),
+    pricePerHour: number('pricePerHour'),
+    exitCode: text('exitCode') === '' ? undefined : number('exitCode'),
+    cancelled: text('cancelled'),
+    trouble: text('trouble'),
+    gatewayAddress: text('gatewayAddress'),
+  }
+}
+
+/** In JSON of Redis, numbers beyond 14 digits are texts. */
+export function parseMachine(json: string): MachineBrief {
+  const { container, op, ...brief } = asObject(parseJson(json))
+  return { ...brief, op: Number(op), container: parseAssigned(container) } as MachineBrief
+}
+
+function parseAssigned(value: unknown): MachineBrief['container'] {
+  if (value === undefined) return undefined
+  const { uuid, run, supervisor } = asObject(value) as JsonObject
+  return { uuid: asText(uuid), run: Number(run), supervisor: supervisor === true }
+}
+
+/** A machine as scripts begin it. */
+export function newMachine(
+  of: Pick<MachineBrief, 'type' | 'providerType' | 'price' | 'tenant'> & Partial<MachineBrief>,
+): Record<string, unknown> {
+  const blank = { state: 'creating', sinceMs: 0, createdMs: 0, probedMs: 0, busyMs: 0, version: 0 }
+  const texts = { idleBehavior: 'run', broken: '', instance: '', address: '', ending: '', lastContainer: '' }
+  return { ...blank, ...texts, ...of }
+}

@@ -1,10 +1,12 @@
 /** The commands of keepers: owners of a machine's operation. Each write is fenced by (op, token). */
+import { Fenced, RetryLater } from '../../base/errors.ts'
+import { parseJson } from '../../base/json.ts'
 import type { ContainerView, MachineBrief } from '../../dispatch/container.ts'
 import type { Entry, RunEnd } from '../../dispatch/protocol.ts'
 import type { Connection } from '../connection.ts'
 import type { Keys } from '../keys.ts'
 import type { Ownership } from '../owners.ts'
-import type { Shape } from './forms.ts'
+import { encodeShape, groupOf, parseMachine, parseShape, type Shape, wellFormed } from './forms.ts'
 
 /** Fields of a machine's record beside those of its operation. */
 export interface MachineFacts {
@@ -16,11 +18,17 @@ export interface MachineFacts {
   readonly bootedMs: number
   /** When it showed the right secret, with the present host key; 0 before. */
   readonly secretMs: number
-  // LEAD'S REQUEST (remove this line when done): the two fields below, and `nowMs` of `read`.
   /** Where the cloud was asked for it last, such as a subnet; '' before. Stored before the call. */
   readonly place: string
   /** Since when the cloud says that it has no such machine, by Redis' clock; 0 while it shows it. */
   readonly missingSinceMs: number
+}
+
+export interface MachineRead {
+  readonly brief: MachineBrief
+  readonly facts: MachineFacts
+  /** Redis' clock */
+  readonly nowMs: number
 }
 
 /** What a keeper may change. */
@@ -43,11 +51,11 @@ export interface MachineChanges extends Partial<Omit<MachineFacts, 'missingSince
   readonly asked?: true
 }
 
-export interface Kept {
+export type Kept =
   /** `held`: it is on hold, so that `ending` was not kept; all else was. */
-  readonly answer: 'kept' | 'held'
-  readonly brief: MachineBrief
-}
+  | { readonly answer: 'kept' | 'held'; readonly brief: MachineBrief }
+  /** Another machine's record has this id of the cloud: nothing was kept. */
+  | { readonly answer: 'taken' }
 
 /** What may be sent to the runner. `run` is the same when it is asked again. */
 export interface Sending {
@@ -55,13 +63,20 @@ export interface Sending {
   readonly run: number
   readonly owner: string
   readonly view: ContainerView
+  readonly shape: Shape
+  readonly priority: number
+  /** For opening `sealedSpec`. */
+  readonly nonce: string
   /** Opens by `sealer.open(sealedSpec, sealedName, nonce)`, as `NewContainer.sealSpec` has sealed it. */
   readonly sealedSpec: string
 }
 
-/** Why nothing is sent. `wait`: machines were not asked yet that may run it. The scheduler has changed its mind: `changed`. */
+/**
+ * Why nothing is sent. `wait`: machines were not asked yet that may run it. `changed`: it is not its container any more.
+ * `cancelled`: it was sent before, and is not to begin: only proof ends it.
+ */
 export interface NotSent {
-  readonly answer: 'wait' | 'changed' | 'hold' | 'drain' | 'ending' | 'broken'
+  readonly answer: 'wait' | 'changed' | 'hold' | 'drain' | 'ending' | 'broken' | 'cancelled'
 }
 
 /** What the runner says of a run. Its times are bounded by Redis' clock. */
@@ -98,31 +113,49 @@ export interface KeepingStoreOptions {
   readonly maxDispatchAttempts: number
 }
 
+/** Bytes of output that are kept of a container: the first, about, and the last. */
+const [headBytes, tailBytes] = [64 * 1024, 2 ** 20]
+/** Of one piece, and of pieces that are written at once. */
+const [pieceBytes, pieces] = [16 * 1024, 200]
+
+const gone = 'its machine is gone'
+
 export class KeepingStore {
-  readonly #options: KeepingStoreOptions
+  readonly #connection: Pick<Connection, 'run'>
+  readonly #keys: Keys
+  readonly #mostAttempts: number
 
-  constructor(options: KeepingStoreOptions) {
-    this.#options = options
+  constructor({ connection, keys, maxDispatchAttempts }: KeepingStoreOptions) {
+    this.#connection = connection
+    this.#keys = keys
+    this.#mostAttempts = maxDispatchAttempts
   }
 
   /** @throws {Fenced} when no longer the owner, or the machine is gone by proof */
-  // LEAD'S REQUEST (remove this line when done): `cancelled` is the reason why its container is to be killed, '' if it is not; the
-  // change that sets it rings about the machine (instance:NAME) too, so that the keeper looks at once.
-  async read(
-    _by: Ownership,
-  ): Promise<{
-    readonly brief: MachineBrief
-    readonly facts: MachineFacts
-    readonly cancelled: string
-    /** Redis' clock. */
-    readonly nowMs: number
-  }> {
-    throw new Error(`not written: ${this.#options.maxDispatchAttempts}`)
+  async read(by: Ownership): Promise<MachineRead> {
+    const [, nowMs, brief, ...facts] = (await this.#call('read-machine', by, [])) as string[]
+    const [hostKey, runnerHash, place, ...times] = facts
+    const [bootedMs, secretMs, missingSinceMs] = times.map(Number)
+    return {
+      brief: parseMachine(brief!),
+      facts: {
+        ...{ hostKey: hostKey!, runnerHash: runnerHash!, place: place! },
+        ...{ bootedMs: bootedMs!, secretMs: secretMs!, missingSinceMs: missingSinceMs! },
+      },
+      nowMs: Number(nowMs),
+    }
   }
 
   /** @throws {Fenced} when no longer the owner, or the machine is gone by proof */
-  async keep(_by: Ownership, _changes: MachineChanges): Promise<Kept> {
-    throw new Error('not written')
+  async keep(by: Ownership, changes: MachineChanges): Promise<Kept> {
+    const { bootedMs, secretMs } = changes
+    const texts = {
+      bootedMs: bootedMs === undefined ? bootedMs : whole(bootedMs),
+      secretMs: secretMs === undefined ? secretMs : whole(secretMs),
+    }
+    const [answer, brief] = await this.#call('keep-machine', by, [wellFormed({ ...changes, ...texts })])
+    if (answer === 'taken') return { answer }
+    return { answer: answer as 'kept' | 'held', brief: parseMachine(String(brief)) }
   }
 
   /**
@@ -130,8 +163,22 @@ export class KeepingStore {
    * @throws {Fenced} when no longer the owner
    * @throws {RetryLater} when no run can be drawn
    */
-  async send(_by: Ownership, _uuid: string): Promise<Sending | NotSent> {
-    throw new Error('not written')
+  async send(by: Ownership, uuid: string): Promise<Sending | NotSent> {
+    const [answer, run, owner, view, sealedSpec, shape, priority] = (await this.#call('send-container', by, [
+      uuid,
+    ])) as string[]
+    if (answer === 'ahead') throw new RetryLater(runAhead)
+    if (answer !== 'send') return { answer: answer as NotSent['answer'] }
+    return {
+      answer,
+      run: Number(run),
+      owner: owner!,
+      view: parseJson(view!) as ContainerView,
+      shape: parseShape(shape),
+      priority: Number(priority),
+      sealedSpec: sealedSpec!,
+      nonce: uuid,
+    }
   }
 
   /**
@@ -139,8 +186,10 @@ export class KeepingStore {
    * @returns `other`: this run is not this machine's any more
    * @throws {Fenced} when no longer the owner
    */
-  async tell(_by: Ownership, _uuid: string, _run: number, _told: Told): Promise<'told' | 'other'> {
-    throw new Error('not written')
+  async tell(by: Ownership, uuid: string, run: number, told: Told): Promise<'told' | 'other'> {
+    const args = [uuid, run, this.#mostAttempts, ...wordsOf(told)]
+    const [answer] = await this.#call('tell-container', by, args)
+    return answer as 'told' | 'other'
   }
 
   /**
@@ -149,38 +198,102 @@ export class KeepingStore {
    * @returns the last place that is kept; `other` as `tell`
    * @throws {Fenced} when no longer the owner
    */
-  async appendLog(
-    _by: Ownership,
-    _uuid: string,
-    _run: number,
-    _entries: readonly (readonly [seq: number, Extract<Entry, { kind: 'output' | 'lost' }>])[],
-  ): Promise<number | 'other'> {
-    throw new Error('not written')
+  async appendLog(by: Ownership, uuid: string, run: number, entries: readonly SpoolEntry[]): Promise<number | 'other'> {
+    const list = piecesOf(entries, pieceBytes)
+    let last = 0
+    for (let from = 0; from < Math.max(1, list.length); from += pieces) {
+      const part = list.slice(from, from + pieces)
+      const args = [uuid, run, headBytes, tailBytes, JSON.stringify(part)]
+      const [answer, seq] = await this.#call('append-log', by, args)
+      if (answer === 'other') return answer
+      last = Number(seq)
+    }
+    return last
   }
 
   /**
    * After a loss: writes what a machine runs. The caller has checked the seal of its warrant.
    * @throws {Fenced} when no longer the owner
    */
-  async adopt(_by: Ownership, _found: FoundRun): Promise<FoundAnswer> {
-    throw new Error('not written')
-  }
-
-  // LEAD'S REQUEST (remove this line when done): the machine proved by its secret that it has heard this epoch.
-  /**
-   * Raises the counter of epochs and runs, so that the next claim draws a higher one. Bounded by Redis' clock plus a day.
-   * @returns false if the epoch lies beyond that: the machine lies, and is broken
-   * @throws {Fenced} when no longer the owner
-   */
-  async floor(_by: Ownership, _epoch: number): Promise<boolean> {
-    throw new Error('not written')
+  async adopt(by: Ownership, found: FoundRun): Promise<FoundAnswer> {
+    const { uuid, run, view, shape, priority, sealedSpec, running, startedMs } = found
+    const op = opOf(uuid)
+    if (op === undefined || !Number.isSafeInteger(run)) return 'ahead'
+    const shapeText = encodeShape(shape)
+    const [answer] = await this.#call('adopt-container', by, [
+      ...[uuid, op, view.owner, run, running ? '1' : '', whole(startedMs)],
+      ...[wellFormed(view), sealedSpec, groupOf(shapeText), shapeText, priority, view.container_count_max],
+    ])
+    return answer as FoundAnswer
   }
 
   /**
    * The machine is gone by proof: frees its container, and forgets the machine. The operation is to be finished as `gone` then.
    * @throws {Fenced} when no longer the owner
    */
-  async gone(_by: Ownership): Promise<void> {
-    throw new Error('not written')
+  async gone(by: Ownership): Promise<void> {
+    await this.#call('end-machine', by, [this.#mostAttempts, gone])
   }
+
+  /** @throws {Fenced} when no longer the owner */
+  async #call(name: string, by: Ownership, args: readonly (string | number)[]): Promise<Answer> {
+    const keys = [this.#keys.dispatch.generation]
+    const answer = (await this.#connection.run(name, keys, [by.name, by.op, by.token, ...args])) as Answer
+    if (answer[0] === 'fenced') throw new Fenced(`${name}: the machine has another owner, or is gone`)
+    return answer
+  }
+}
+
+type Answer = [string, ...unknown[]]
+type SpoolEntry = readonly [seq: number, entry: Extract<Entry, { kind: 'output' | 'lost' }>]
+type Piece = readonly [seq: number, stream: string, base64: string, bytes: number]
+
+export const runAhead =
+  'the last run lies more than a day beyond Redis’ clock: the clock is wrong, or the number was poisoned (skylab heal shows it)'
+
+/** Neither fractions nor numbers that are none. */
+const whole = (ms: number): string => String(Number.isFinite(ms) ? Math.max(0, Math.trunc(ms)) : 0)
+
+/** @returns undefined if it is no uuid of a container */
+function opOf(uuid: string): number | undefined {
+  const [, digits] = /^[a-z0-9]+-dz642-([0-9a-z]{15})$/.exec(uuid) ?? []
+  const op = digits === undefined ? Number.NaN : Number.parseInt(digits, 36)
+  return Number.isSafeInteger(op) ? op : undefined
+}
+
+/** Arguments of `tell-container`. What the machine says is checked: it may lie. */
+function wordsOf(told: Told): readonly (string | number)[] {
+  if (told.what === 'lacks') return ['lacks', 0, '', 'its machine does not have it']
+  if (told.what === 'running') return ['running', whole(told.atMs), told.gatewayAddress.toWellFormed(), '']
+  const { atMs, exitCode, reason, timedOut } = told
+  const code = Number.isSafeInteger(exitCode) ? String(exitCode) : ''
+  const why = (reason ?? '').toWellFormed().slice(0, longestReason) || 'it ended without an exit code'
+  return [timedOut ? 'late' : 'ended', whole(atMs), code, why]
+}
+
+const longestReason = 1_000
+
+/** Output of one stream in a row becomes one piece, with the place of its last entry. */
+function piecesOf(entries: readonly SpoolEntry[], most: number): Piece[] {
+  const found: Piece[] = []
+  let open: { seq: number; stream: string; parts: Buffer[]; size: number } | undefined
+  const close = () => {
+    if (open) found.push([open.seq, open.stream, Buffer.concat(open.parts).toString('base64'), open.size])
+    open = undefined
+  }
+  for (const [seq, entry] of entries) {
+    if (entry.kind === 'lost') {
+      close()
+      found.push([seq, '', '', Math.max(0, Math.trunc(entry.bytes))])
+      continue
+    }
+    const bytes = Buffer.from(entry.base64, 'base64')
+    if (open && (open.stream !== entry.stream || open.size + bytes.length > most)) close()
+    open ??= { seq, stream: entry.stream, parts: [], size: 0 }
+    open.seq = seq
+    open.parts.push(bytes)
+    open.size += bytes.length
+  }
+  close()
+  return found
 }

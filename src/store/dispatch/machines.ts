@@ -1,8 +1,15 @@
 /** The commands of those who look at machines, of operators, and of the compare with the cloud. */
+import { RetryLater } from '../../base/errors.ts'
+import { sealedName } from '../../base/subject.ts'
 import type { MachineBrief } from '../../dispatch/container.ts'
-import type { Mark } from '../compares.ts'
+import { type Mark, onlyIn } from '../compares.ts'
 import type { Connection } from '../connection.ts'
+import { machineKind } from '../dispatch-keys.ts'
+import { pairs } from '../fields.ts'
 import type { Keys } from '../keys.ts'
+import { counterAhead } from '../operations.ts'
+import type { SealingKeys } from '../sealing.ts'
+import { newMachine, parseMachine, wellFormed } from './forms.ts'
 
 /** A machine of our set that no record has. */
 export interface StrayMachine {
@@ -19,7 +26,7 @@ export interface StrayMachine {
   /** The host key that was pinned in a tag; '' without one. */
   readonly hostKey: string
   readonly timeoutMs: number
-  /** As `NewContainer.sealSpec`, for the plan of its operation. */
+  /** As `NewContainer.sealSpec`, for the plan of its operation. The nonce is the cloud's id. */
   readonly sealPlan: (keyId: string, sealedName: string, nonce: string) => string
 }
 
@@ -29,54 +36,127 @@ export type Adopted =
   | { readonly answer: 'unmarked' | 'sealed' }
 
 export interface MachineStoreOptions {
-  readonly connection: Pick<Connection, 'run' | 'read'>
+  readonly connection: Pick<Connection, 'run' | 'read' | 'identity'>
   readonly keys: Keys
-  /** The sealing keys of this replica (`Sealer.ids`). */
-  readonly sealing: { readonly ids: string; readonly keepMs: number }
+  readonly sealing: SealingKeys
 }
 
-export class MachineStore {
-  readonly #options: MachineStoreOptions
+/** Machines that are read, or marked, by one command. */
+const batch = 200
+/** A rotation names a key once, so two tries are enough. */
+const sealingTries = 3
 
-  constructor(options: MachineStoreOptions) {
-    this.#options = options
+/** `ending`: it is ending, which is never taken back. */
+export type BehaviorSet =
+  | { readonly answer: 'set' | 'ending'; readonly machine: MachineBrief }
+  | { readonly answer: 'none' }
+
+export class MachineStore {
+  readonly #connection: MachineStoreOptions['connection']
+  readonly #keys: Keys
+  readonly #sealing: SealingKeys
+
+  constructor({ connection, keys, sealing }: MachineStoreOptions) {
+    this.#connection = connection
+    this.#keys = keys
+    this.#sealing = sealing
   }
 
-  /** All machines that are not gone by proof. @throws {RetryLater} when Redis does not answer, or while comparing */
+  /** All machines that are not gone by proof, also while comparing. @throws {RetryLater} when Redis does not answer */
   async list(): Promise<MachineBrief[]> {
-    throw new Error(`not written: ${this.#options.sealing.ids}`)
+    const { briefs } = this.#keys.dispatch
+    const found = new Map<string, MachineBrief>()
+    let cursor = '0'
+    do {
+      const at = cursor
+      const [next, flat] = await this.#connection.read('hscan', redis => redis.hscan(briefs, at, 'COUNT', batch))
+      for (const [name, json] of pairs(flat)) found.set(name, parseMachine(json))
+      cursor = next
+    } while (cursor !== '0')
+    return [...found.values()]
   }
 
   /** @param id the name of its record, or the cloud's id */
-  async find(_id: string): Promise<MachineBrief | undefined> {
-    throw new Error('not written')
+  async find(id: string): Promise<MachineBrief | undefined> {
+    const { briefs, ids } = this.#keys.dispatch
+    const name = (await this.#connection.read('hget', redis => redis.hget(ids, id))) ?? id
+    const json = await this.#connection.read('hget', redis => redis.hget(briefs, name))
+    return json === null ? undefined : parseMachine(json)
   }
 
   /**
    * What a machine does when it is idle. With `hold` or `drain`, a container that it was not asked to run yet waits again.
-   * @returns the machine as it is now; `ending`: it is ending, which is never taken back
+   * @returns the machine as it is now
+   * @throws {RetryLater} while comparing
    */
-  async setBehavior(
-    _id: string,
-    _behavior: MachineBrief['idleBehavior'],
-  ): Promise<{ readonly answer: 'set' | 'ending'; readonly machine: MachineBrief } | { readonly answer: 'none' }> {
-    throw new Error('not written')
+  async setBehavior(id: string, behavior: MachineBrief['idleBehavior']): Promise<BehaviorSet> {
+    return this.#set(id, behavior, '')
   }
 
-  /** Ends a machine, whatever it does and whatever holds it. */
-  async kill(
-    _id: string,
-    _reason: string,
-  ): Promise<{ readonly answer: 'set' | 'ending'; readonly machine: MachineBrief } | { readonly answer: 'none' }> {
-    throw new Error('not written')
+  /** Ends a machine, whatever it does and whatever holds it. @throws {RetryLater} while comparing */
+  async kill(id: string, reason: string): Promise<BehaviorSet> {
+    return this.#set(id, 'kill', reason.toWellFormed() || 'an operator ends it')
+  }
+
+  async #set(id: string, what: string, reason: string): Promise<BehaviorSet> {
+    const keys = [this.#keys.dispatch.generation]
+    const args = (identity: string) => [identity, id, what, reason]
+    const [answer, brief] = (await this.#connection.run('set-behavior', keys, args)) as [string, string]
+    if (answer === 'comparing') throw new RetryLater(comparing)
+    if (answer === 'none') return { answer }
+    return { answer: answer as 'set' | 'ending', machine: parseMachine(brief) }
   }
 
   /**
    * Adopts a machine that no record has: a second machine of one intent too, which gets a record of its own.
-   * @param by the mark of a compare in progress, or the lease of the sweep
+   * @param by the mark of a compare in progress, or the token of the sweep's lease
+   * @throws {RetryLater} when no op can be drawn
    */
-  async adopt(_stray: StrayMachine, _by: Mark | { readonly sweep: string }): Promise<Adopted> {
-    throw new Error('not written')
+  async adopt(stray: StrayMachine, by: Mark | { readonly sweep: string }): Promise<Adopted> {
+    let keyId = this.#sealing.ids.split(' ')[0]!
+    for (let tries = 0; tries < sealingTries; tries += 1) {
+      const [answer, detail] = await this.#tryAdopt(stray, by, keyId)
+      if (answer === 'unmarked' || answer === 'sealed') return { answer }
+      if (answer !== 'reseal') return { answer: answer as 'adopted' | 'known' | 'late', name: detail }
+      keyId = detail
+    }
+    throw new RetryLater('the key that plans are sealed with keeps changing')
+  }
+
+  async #tryAdopt(
+    stray: StrayMachine,
+    by: Mark | { readonly sweep: string },
+    keyId: string,
+  ): Promise<[string, string]> {
+    const { instance, sealPlan, timeoutMs, hostKey, intent, ...rest } = stray
+    const k = this.#keys
+    const d = k.dispatch
+    const [mark, token, of] = 'sweep' in by ? ['', by.sweep, undefined] : [by.value, '', by.identity]
+    const spareOp = await this.#drawFor(of)
+    const spare = spareOp.toString(36)
+    const intentOp = machineOp(intent)
+    const seal = (name: string) => sealPlan(keyId, sealedName({ kind: machineKind, name }), instance)
+    const args = [
+      ...[mark, token, instance],
+      ...(intentOp === undefined ? ['', '', ''] : [intent, intentOp, seal(intent)]),
+      ...[spare, spareOp, seal(spare), instance],
+      wellFormed(newMachine(rest)),
+      ...[timeoutMs, hostKey.toWellFormed(), keyId, this.#sealing.ids, this.#sealing.keepMs],
+    ]
+    return (await this.#connection.run('adopt-instance', [d.generation, d.mark, d.sweepLease, k.sealing], identity => {
+      if (of !== undefined && identity !== of) throw new RetryLater('Redis was replaced since the compare began')
+      return [identity, ...args]
+    })) as [string, string]
+  }
+
+  /** Of the Redis that is compared, or of one that was. */
+  async #drawFor(of: string | undefined): Promise<number> {
+    const op = await this.#connection.run('draw-op', [this.#keys.last], identity => {
+      if (of !== undefined && identity !== of) throw new RetryLater('Redis was replaced since the compare began')
+      return []
+    })
+    if (op === null) throw new RetryLater(counterAhead)
+    return Number(op)
   }
 
   /**
@@ -84,17 +164,33 @@ export class MachineStore {
    * up to the last op found are not assigned, and an unknown uuid proves nothing.
    * @returns false if the mark is gone
    */
-  async doubt(_mark: Mark): Promise<boolean> {
-    throw new Error('not written')
+  async doubt(mark: Mark): Promise<boolean> {
+    const names = (await this.list()).map(({ name }) => name)
+    for (let from = 0; from < Math.max(1, names.length); from += batch) {
+      const args = onlyIn(mark.identity, [mark.value, mark.foundOp, ...names.slice(from, from + batch)])
+      const { generation, mark: key } = this.#keys.dispatch
+      if ((await this.#connection.run('doubt-machines', [generation, key], args)) !== 1) return false
+    }
+    return true
   }
 
   /** Names of machines that were not asked what they run, since the compare. */
   async unasked(): Promise<string[]> {
-    throw new Error('not written')
+    return this.#connection.read('smembers', redis => redis.smembers(this.#keys.dispatch.unasked))
   }
 
   /** Whether the data of this Redis were compared with the cloud. Does not wait for a compare. */
   async compared(): Promise<boolean> {
-    throw new Error('not written')
+    const identity = await this.#connection.identity()
+    const { generation } = this.#keys.dispatch
+    return identity === (await this.#connection.read('hget', redis => redis.hget(generation, 'identity')))
   }
+}
+
+export const comparing = 'the records are being compared with the cloud'
+
+/** @returns undefined for what is not the name of a machine as we write it */
+export function machineOp(name: string): number | undefined {
+  const op = /^[1-9a-z][0-9a-z]{0,10}$/.test(name) ? Number.parseInt(name, 36) : Number.NaN
+  return Number.isSafeInteger(op) ? op : undefined
 }

@@ -1,29 +1,16 @@
 /** The commands of the scheduler, which holds the lease `Keys.dispatch.scheduleLease`, and of the throttle of all replicas. */
+import { RetryLater } from '../../base/errors.ts'
 import type { MachineBrief } from '../../dispatch/container.ts'
-import type { ShutdownReason, Throttle, Waiting } from '../../dispatch/types.ts'
+import type { ShutdownReason, Throttle } from '../../dispatch/types.ts'
 import type { Connection } from '../connection.ts'
 import type { Keys } from '../keys.ts'
-import type { Shape } from './forms.ts'
+import { counterAhead } from '../operations.ts'
+import { newMachine, parseMachine, wellFormed } from './forms.ts'
+import { machineOp } from './machines.ts'
+import { groupsOf, partsOf, type Queued, type QueueGroup, type QueueLimits, readQueued } from './queue.ts'
+import { encodeThrottle, parseThrottle } from './throttles.ts'
 
-/** `shape` is the id of its group. */
-export interface Queued extends Waiting {
-  readonly version: number
-  /** The machine that it is assigned to; '' without one. */
-  readonly machine: string
-}
-
-export interface QueueGroup extends Shape {
-  readonly id: string
-  /** All that wait in it, of which `queue` may have the first ones alone. */
-  readonly count: number
-}
-
-export interface QueueLimits {
-  /** So many of each group are read: the first ones. Those that have a machine are read too. */
-  readonly perGroup: number
-  /** Of all groups, about. */
-  readonly inAll: number
-}
+export type { Queued, QueueGroup, QueueLimits } from './queue.ts'
 
 /**
  * What a pass is given. It is read in parts, so parts may be of different times: versions decide when a decision is written.
@@ -51,6 +38,7 @@ export interface NewMachine {
   readonly nonce: string
   /** Sealed for `instance:NAME` and the nonce, with the key that `draw` names. */
   readonly sealedPlan: string
+  readonly keyId: string
   readonly type: string
   readonly providerType: string
   readonly price: number
@@ -73,6 +61,9 @@ export type Decision =
  */
 export type Outcome = 'done' | 'changed' | 'held' | 'wait'
 
+/** Machines, or groups, that are read by one command, about; containers; decisions that are written. */
+const [batch, queueBatch, writeBatch] = [250, 2_000, 200]
+
 export class SchedulingStore {
   readonly #connection: Pick<Connection, 'run' | 'read'>
   readonly #keys: Keys
@@ -83,51 +74,171 @@ export class SchedulingStore {
   }
 
   /** @returns null while comparing. @throws {RetryLater} when Redis does not answer */
-  async read(_limits: QueueLimits): Promise<Reading | null> {
-    throw new Error(`not written: ${this.#keys.dispatch.generation} ${typeof this.#connection}`)
+  async read({ perGroup, inAll }: QueueLimits): Promise<Reading | null> {
+    const { throttle, version } = await this.throttle()
+    const groups = await this.#scan('groups')
+    if (!groups) return null
+    const queueGroups = groupsOf(groups.flat)
+    const queue = new Map<string, Queued>()
+    const byId = new Map(queueGroups.map(group => [group.id, group]))
+    for (const part of partsOf(queueGroups, perGroup, inAll)) {
+      if (!(await this.#readQueue(part, byId, queue))) return null
+    }
+    const machines = await this.#scan('machines')
+    if (!machines) return null
+    const briefs = machines.flat.flatMap((json, i) => (i % 2 === 1 ? [parseMachine(String(json))] : []))
+    const assigned = briefs.flatMap(({ container }) =>
+      container?.run === 0 && !queue.has(container.uuid) ? [container.uuid] : [],
+    )
+    for (let from = 0; from < assigned.length; from += queueBatch) {
+      if (!(await this.#readQueue(['', ...assigned.slice(from, from + queueBatch)], byId, queue))) return null
+    }
+    return {
+      ...{ nowMs: machines.nowMs, unasked: machines.unasked },
+      ...{ groups: queueGroups, queue: [...queue.values()], machines: briefs },
+      ...{ throttle, throttleVersion: version },
+    }
+  }
+
+  async #scan(what: 'machines' | 'groups') {
+    const found = new Map<string, readonly unknown[]>()
+    const size = what === 'machines' ? 2 : 3
+    let cursor = '0'
+    for (;;) {
+      const at = cursor
+      const args = (identity: string) => [identity, what, at, batch]
+      const answer = (await this.#connection.run('read-dispatch', [this.#keys.dispatch.generation], args)) as unknown[]
+      if (answer[0] !== 'read') return null
+      const [, nowMs, unasked, next, flat] = answer as [string, string, number, string, unknown[]]
+      // A scan may show one of them twice.
+      for (let i = 0; i < flat.length; i += size) found.set(String(flat[i]), flat.slice(i, i + size))
+      if (next === '0') return { nowMs: Number(nowMs), unasked, flat: [...found.values()].flat() }
+      cursor = next
+    }
+  }
+
+  /** @returns false while comparing */
+  async #readQueue(
+    part: readonly (string | number)[],
+    groups: ReadonlyMap<string, QueueGroup>,
+    queue: Map<string, Queued>,
+  ): Promise<boolean> {
+    const args = (identity: string) => [identity, ...part]
+    const answer = (await this.#connection.run('read-queue', [this.#keys.dispatch.generation], args)) as string[]
+    if (answer[0] !== 'read') return false
+    for (let i = 1; i < answer.length; i += 2) {
+      const queued = readQueued(answer[i]!, answer[i + 1], groups)
+      if (queued) queue.set(queued.uuid, queued)
+    }
+    return true
   }
 
   /**
    * Draws names for machines, of which any may stay unused.
    * @param ids the sealing keys of this replica (`Sealer.ids`)
    * @returns null while comparing, or if the others seal with a key that is not ours
+   * @throws {RetryLater} when no op can be drawn
    */
   async draw(
-    _count: number,
-    _ids: string,
+    count: number,
+    ids: string,
   ): Promise<{ readonly names: readonly string[]; readonly keyId: string } | null> {
-    throw new Error('not written')
+    const k = this.#keys
+    const args = (identity: string) => [identity, count, ids]
+    const answer = await this.#connection.run('draw-ops', [k.dispatch.generation, k.last, k.sealing], args)
+    const [word, first, keyId] = answer as [string, string, string]
+    if (word === 'ahead') throw new RetryLater(counterAhead)
+    if (word !== 'drawn') return null
+    return { names: Array.from({ length: count }, (_, i) => (Number(first) + i).toString(36)), keyId }
   }
 
   /**
-   * Writes decisions in their order, those of one pass in any number of calls. A decision that takes back what an earlier one of
-   * this pass wrote has the versions that were read.
+   * Writes decisions in their order. A decision that takes back what an earlier one of this call wrote has the versions that were
+   * read.
    * @param token of the schedule lease
    * @returns an outcome for each; null while comparing, or if another replica has the lease
    */
-  async write(_token: string, _decisions: readonly Decision[]): Promise<readonly Outcome[] | null> {
-    throw new Error('not written')
+  async write(token: string, decisions: readonly Decision[]): Promise<readonly Outcome[] | null> {
+    const { generation, scheduleLease } = this.#keys.dispatch
+    const outcomes: Outcome[] = []
+    /** What earlier parts have written. */
+    const written = new Map<string, number>()
+    for (let from = 0; from < decisions.length; from += writeBatch) {
+      const part = decisions.slice(from, from + writeBatch).map(decision => encode(decision, written))
+      const keys = [generation, scheduleLease, this.#keys.sealing]
+      const args = (identity: string) => [identity, token, wellFormed(part)]
+      const [answer, ...results] = (await this.#connection.run('write-decisions', keys, args)) as WriteAnswer
+      if (answer !== 'written') return null
+      results.forEach(([outcome, ofContainer, ofMachine], i) => {
+        outcomes.push(outcome)
+        if (outcome !== 'done') return
+        const { container, machine } = placesOf(decisions[from + i]!)
+        if (container) written.set(keyOf(container), Number(ofContainer))
+        if (machine) written.set(keyOf(machine), Number(ofMachine))
+      })
+    }
+    return outcomes
   }
 
-  /** Writes why containers wait, by group; '' if they do not. Groups that are gone are left out. */
-  async explain(_token: string, _sentences: ReadonlyMap<string, string>): Promise<boolean> {
-    throw new Error('not written')
+  /**
+   * Writes why containers wait, by group; '' if they do not. Groups that are gone are left out.
+   * @returns false if another replica has the lease
+   */
+  async explain(token: string, sentences: ReadonlyMap<string, string>): Promise<boolean> {
+    const { generation, scheduleLease } = this.#keys.dispatch
+    const all = [...sentences].flatMap(([id, sentence]) => [id, sentence.toWellFormed()])
+    for (let from = 0; from < all.length; from += 2 * batch) {
+      const args = [token, ...all.slice(from, from + 2 * batch)]
+      if ((await this.#connection.run('explain-groups', [generation, scheduleLease], args)) !== 1) return false
+    }
+    return true
   }
 
   async throttle(): Promise<{ readonly throttle: Throttle; readonly version: number }> {
-    throw new Error('not written')
+    const text = await this.#connection.read('get', redis => redis.get(this.#keys.dispatch.throttle))
+    const [, version = '0', json = ''] = /^(\d+) (.*)$/s.exec(text ?? '') ?? []
+    return { throttle: parseThrottle(json), version: Number(version) }
   }
 
   /** @returns false if another version stands. Written again, it is the same */
-  async setThrottle(_throttle: Throttle, _version: number): Promise<boolean> {
-    throw new Error('not written')
+  async setThrottle(throttle: Throttle, version: number): Promise<boolean> {
+    const args = [version, encodeThrottle(throttle)]
+    return (await this.#connection.run('set-throttle', [this.#keys.dispatch.throttle], args)) === 1
   }
 
   /**
    * Reserves the next time for a call of the cloud.
    * @returns in how many milliseconds it may be made; null if that is beyond `mostMs`, and nothing was reserved
    */
-  async reserveCall(_perSecond: number, _mostMs: number): Promise<number | null> {
-    throw new Error('not written')
+  async reserveCall(perSecond: number, mostMs: number): Promise<number | null> {
+    const args = [Math.ceil(1e6 / perSecond), Math.floor(mostMs * 1000)]
+    const answer = await this.#connection.run('reserve-cloud-op', [this.#keys.dispatch.calls], args)
+    return answer === null ? null : Math.ceil(Number(answer) / 1000)
   }
+}
+
+type WriteAnswer = ['written' | 'lost' | 'comparing', ...[Outcome, string, string][]]
+
+const keyOf = ({ id, version }: At): string => `${version} ${id}`
+
+function placesOf(decision: Decision): { readonly container?: At; readonly machine?: At } {
+  return {
+    ...('container' in decision && { container: decision.container }),
+    ...('machine' in decision && { machine: decision.machine }),
+  }
+}
+
+function encode(decision: Decision, written: ReadonlyMap<string, number>): readonly unknown[] {
+  const { container, machine } = placesOf(decision)
+  const of = (at: At | undefined) => (at ? [at.id, written.get(keyOf(at)) ?? at.version] : ['', ''])
+  return [decision.what, ...of(container), ...of(machine), moreOf(decision)]
+}
+
+function moreOf(decision: Decision): unknown {
+  if (decision.what === 'fail') return { why: decision.why }
+  if (decision.what === 'shutdown') return { why: decision.why, probedMs: decision.probedMs }
+  if (decision.what !== 'create') return ''
+  const { name, nonce, sealedPlan, keyId, timeoutMs, ...of } = decision.create
+  const brief = newMachine({ ...of, name })
+  return { brief: { ...brief, op: String(machineOp(name)) }, nonce, plan: sealedPlan, key: keyId, timeoutMs }
 }

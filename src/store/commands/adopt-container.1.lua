@@ -1,0 +1,56 @@
+-- Writes that a machine runs a container, as its runner has said by a warrant of ours, after a loss of data. The higher run is the
+-- right one. Refused unless the caller owns the machine. Sent again, it answers `known`.
+-- @include time events draw owner dispatch containers machines
+-- KEYS: generation (hash)
+-- ARGV: name op token uuid number owner run running startedMs view spec group shape priority runs
+--   number: the op of the uuid
+--   running: '1' if it has begun; startedMs: when, by the machine's clock
+-- returns: {'adopted'} | {'known'} | {'other'} (a higher run is elsewhere, or it is over: to be killed) | {'busy'} (it has another
+--   one that was sent) | {'ahead'} (a number is more than a day beyond Redis' clock) | {'fenced'}
+local name, op, token, uuid, number, owner, run, running, started_ms, view, spec, group, shape, priority, runs = unpack(ARGV)
+local brief = machine_of(name)
+if fenced(machine_key(name), op, token) or not brief then
+  return { 'fenced' }
+end
+if ahead(tonumber(run)) or ahead(tonumber(number)) then
+  return { 'ahead' }
+end
+local container = container_of(uuid)
+if container then
+  if container.machine == name and container.run == run and redis.call('HGET', keys.sent, uuid) == name then
+    return { 'known' }
+  end
+  if has_ended(container) or tonumber(run) <= tonumber(container.run) then
+    return { 'other' }
+  end
+end
+if is_sent(brief) and brief.container.uuid ~= uuid then
+  return { 'busy' }
+end
+for counter, least in pairs({ [keys.runs] = run, [keys.last] = number }) do
+  if tonumber(least) > tonumber(redis.call('GET', counter) or 0) then
+    redis.call('SET', counter, least)
+  end
+end
+if not container then
+  create_container(uuid, number, owner, { view = view, spec = spec, group = group, shape = shape, priority = priority, most = runs,
+    state = 'Locked', queuedMs = whole(now_ms()) })
+  container = container_of(uuid)
+else
+  unqueue(container)
+  unload(container)
+  brief = machine_of(name)
+end
+spare_machine(brief)
+local at = math.max(0, math.min(tonumber(started_ms), now_ms()))
+local began = running == '1'
+redis.call('HSET', keys.sent, uuid, name)
+put(container, { state = began and 'Running' or 'Locked', run = run, machine = name, instance = brief.instance,
+  instanceType = brief.type, pricePerHour = string.format('%.17g', brief.price), sentMs = at, startedMs = began and at or 0,
+  runs = container.runs + (began and 1 or 0) })
+brief.container = { uuid = uuid, run = run, supervisor = cjson.decode(container.shape).supervisor }
+brief.lastContainer = uuid
+enter(brief, brief.state == 'idle' and 'running' or brief.state)
+keep_machine(brief)
+say_state(container)
+return { 'adopted' }

@@ -1,0 +1,55 @@
+-- Keeps output of a run: the beginning of all output, and its end. Refused unless the caller owns the machine, and the run is the
+-- present one of this machine. Sent again, it keeps nothing twice.
+-- @include time events owner dispatch containers
+-- KEYS: generation (hash)
+-- ARGV: name op token uuid run head tail pieces
+--   head, tail: bytes that are kept of the beginning, about, and of the end
+--   pieces: [[seq, stream, base64, bytes], …] as JSON, by their place in the runner's spool; no stream: so many bytes were lost
+-- returns: {'kept', last seq} | {'other'} (this run is not this machine's any more) | {'fenced'}
+local name, op, token, uuid, run, head, tail, pieces = unpack(ARGV)
+-- What a piece takes beside its bytes.
+local overhead = 64
+if fenced(machine_key(name), op, token) then
+  return { 'fenced' }
+end
+local container = container_of(uuid)
+if not container or container.run ~= run or redis.call('HGET', keys.sent, uuid) ~= name then
+  return { 'other' }
+end
+local record = container_key(uuid)
+local log_run, seq, bytes, in_head, in_tail = unpack(redis.call('HMGET', record, 'logRun', 'logSeq', 'logBytes', 'logHead',
+  'logTail'))
+seq = log_run == run and tonumber(seq) or 0
+bytes, in_head, in_tail = tonumber(bytes or 0), tonumber(in_head or 0), tonumber(in_tail or 0)
+local before = seq
+for _, piece in ipairs(cjson.decode(pieces)) do
+  local number, stream, text, size = unpack(piece)
+  if number > seq then
+    seq = number
+    if stream ~= '' then
+      local kind = 'container-log-tail:'
+      if in_head < tonumber(head) then
+        kind, in_head = 'container-log:', in_head + size + overhead
+      else
+        in_tail = in_tail + size + overhead
+      end
+      redis.call('XADD', tag .. kind .. uuid, whole(bytes + 1) .. '-0', 'stream', stream, 'base64', text, 'size', size)
+    end
+    bytes = bytes + size
+  end
+end
+while in_tail > tonumber(tail) do
+  local oldest = redis.call('XRANGE', tag .. 'container-log-tail:' .. uuid, '-', '+', 'COUNT', 1)[1]
+  if not oldest then
+    in_tail = 0
+    break
+  end
+  in_tail = in_tail - tonumber(oldest[2][6]) - overhead
+  redis.call('XDEL', tag .. 'container-log-tail:' .. uuid, oldest[1])
+end
+if seq > before or log_run ~= run then
+  redis.call('HSET', record, 'logRun', run, 'logSeq', whole(seq), 'logBytes', whole(bytes), 'logHead', whole(in_head), 'logTail',
+    whole(in_tail))
+  ring(keys.bell, 'events', subject('container', uuid))
+end
+return { 'kept', whole(seq) }

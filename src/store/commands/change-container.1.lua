@@ -1,0 +1,52 @@
+-- Changes the priority of a container, or cancels it. One that waits is cancelled at once, and the machine that it was assigned to
+-- has it no more. One that was sent is marked, and its keeper kills it. Sent again, it answers as before.
+-- @include time events generation dispatch containers
+-- KEYS: generation (hash)
+-- ARGV: identity uuid owner what value
+--   owner: '' for the container of any owner
+--   what, value: 'priority' and a number | 'cancel' and a reason
+-- returns: {'changed'} | {'ended'} | {'none'} | {'unsure'} (machines that may run it were not asked yet) | {'comparing'}
+local identity, uuid, owner, what, value = unpack(ARGV)
+if not compared(KEYS[1], identity) then
+  return { 'comparing' }
+end
+local container = container_of(uuid)
+if not container then
+  return { redis.call('SCARD', keys.unasked) > 0 and 'unsure' or 'none' }
+end
+if owner ~= '' and container.owner ~= owner then
+  return { 'none' }
+end
+if has_ended(container) then
+  return { (what == 'cancel' and container.state == 'Cancelled') and 'changed' or 'ended' }
+end
+local waiting = waits(container)
+if waiting and is_unsure(container.op) then
+  return { 'unsure' }
+end
+if what == 'priority' and tonumber(value) ~= container.priority then
+  local was = container.priority
+  if waiting then
+    leave_group(container)
+    put(container, { priority = tonumber(value) })
+    join_group(container)
+    if value == '0' and container.state == 'Locked' then
+      take_back(container)
+    end
+  else
+    put(container, { priority = tonumber(value) })
+  end
+  say(container, 'priority', { priority = container.priority, was = was })
+end
+local reason = what == 'cancel' and value or (value == '0' and not waiting) and 'its priority is 0'
+if not reason or container.cancelled ~= '' then
+  return { 'changed' }
+end
+if waiting then
+  finish(container, 'Cancelled', reason, { cancelled = reason })
+else
+  put(container, { cancelled = reason })
+  say(container, 'cancelling', { reason = reason })
+  ring(keys.bell, 'events', subject('instance', container.machine))
+end
+return { 'changed' }

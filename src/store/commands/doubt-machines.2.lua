@@ -1,0 +1,22 @@
+-- In a compare that is needed: these machines are unknown until they were asked what they run. Sent again, it changes nothing more.
+-- @include time events dispatch
+-- KEYS: generation (hash) mark (string)
+-- ARGV: mark found name …
+--   found: the last op that was found
+-- returns: 1 or 0 (the compare was overtaken)
+local generation, mark = unpack(KEYS)
+if redis.call('GET', mark) ~= ARGV[1] then
+  return 0
+end
+redis.call('SET', keys.found, ARGV[2])
+for i = 3, #ARGV do
+  local brief = machine_of(ARGV[i])
+  if brief then
+    redis.call('SADD', keys.unasked, brief.name)
+    if brief.state ~= 'creating' or brief.instance ~= '' then
+      enter(brief, 'unknown')
+      keep_machine(brief)
+    end
+  end
+end
+return 1

@@ -1,0 +1,25 @@
+-- A machine is gone by proof: its container waits again or has ended, and the machine is forgotten. Its operation ends afterwards.
+-- Refused unless the caller is the owner. Sent again, it changes nothing more.
+-- @include time events owner dispatch containers machines
+-- KEYS: generation (hash)
+-- ARGV: name op token mostAttempts trouble
+--   trouble: for the container, if it was sent
+-- returns: {'gone'} | {'fenced'}
+local name, op, token, most_attempts, trouble = unpack(ARGV)
+if fenced(machine_key(name), op, token) then
+  return { 'fenced' }
+end
+local brief = machine_of(name)
+if not brief then
+  return { 'gone' }
+end
+if is_sent(brief) then
+  lose(container_of(brief.container.uuid), trouble, tonumber(most_attempts))
+else
+  spare_machine(brief)
+end
+redis.call('HDEL', keys.briefs, name)
+redis.call('HDEL', keys.ids, brief.instance)
+is_asked(name)
+ring(keys.bell, 'events', subject('instance', name))
+return { 'gone' }

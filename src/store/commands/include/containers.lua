@@ -1,0 +1,206 @@
+-- Containers: each waits in one group, or is sent to one machine, or has ended. Needs `dispatch`.
+
+-- How long one stays after its end.
+local keep_ended_ms = 604800000
+
+local names = { 'state', 'owner', 'priority', 'version', 'op', 'seq', 'group', 'shape', 'queuedMs', 'attempts', 'runs', 'most',
+  'run', 'machine', 'instance', 'cancelled', 'sentMs', 'startedMs' }
+local numbers = { 'priority', 'version', 'seq', 'attempts', 'runs', 'most', 'sentMs', 'startedMs' }
+
+-- container_of(uuid): what scripts need of a record, or nil.
+local function container_of(uuid)
+  local values = redis.call('HMGET', container_key(uuid), unpack(names))
+  if not values[1] then
+    return nil
+  end
+  local found = { uuid = uuid }
+  for i, name in ipairs(names) do
+    found[name] = values[i] or ''
+  end
+  for _, name in ipairs(numbers) do
+    found[name] = tonumber(found[name]) or 0
+  end
+  return found
+end
+
+local function has_ended(container)
+  return container.state == 'Complete' or container.state == 'Cancelled'
+end
+
+-- waits(container): true if no machine was asked to run it.
+local function waits(container)
+  return redis.call('HEXISTS', keys.waiting, container.uuid) == 1
+end
+
+-- brief_container(container): what the scheduler reads of one that waits.
+local function brief_container(container)
+  local machine = container.state == 'Locked' and container.machine or ''
+  redis.call('HSET', keys.waiting, container.uuid, table.concat({ container.group, whole(container.priority),
+    container.queuedMs, whole(container.attempts), whole(container.version), machine }, ' '))
+end
+
+-- put(container, fields): changes the record, and the brief of one that waits.
+local function put(container, fields)
+  local flat = {}
+  fields.version = container.version + 1
+  for name, value in pairs(fields) do
+    container[name] = value
+    flat[#flat + 1], flat[#flat + 2] = name, type(value) == 'number' and whole(value) or value
+  end
+  redis.call('HSET', container_key(container.uuid), unpack(flat))
+  if waits(container) then
+    brief_container(container)
+  end
+end
+
+-- say(container, event, data): adds an event, and rings the bell.
+local function say(container, event, data)
+  container.seq = container.seq + 1
+  redis.call('HSET', container_key(container.uuid), 'seq', whole(container.seq))
+  redis.call('XADD', tag .. 'container-events:' .. container.uuid, container.op .. '-' .. whole(container.seq), 'event', event,
+    'data', cjson.encode(data))
+  ring(keys.bell, has_ended(container) and 'ended' or 'events', subject('container', container.uuid))
+end
+
+-- say_state(container, reason)
+local function say_state(container, reason)
+  local data = { state = container.state, at = now_ms() }
+  local has_machine = container.state == 'Locked' or container.state == 'Running'
+  if has_machine and container.instance ~= '' then
+    data.instance = container.instance
+  end
+  if reason and reason ~= '' then
+    data.reason = reason
+  end
+  say(container, 'state', data)
+end
+
+local function join_group(container)
+  if container.priority > 0 then
+    redis.call('HSET', keys.groups, container.group, container.shape)
+    redis.call('ZADD', group_key(container.group), -container.priority, container.uuid)
+  end
+end
+
+local function leave_group(container)
+  redis.call('ZREM', group_key(container.group), container.uuid)
+  if redis.call('EXISTS', group_key(container.group)) == 0 then
+    redis.call('HDEL', keys.groups, container.group)
+    redis.call('HDEL', keys.statuses, container.group)
+  end
+end
+
+-- queue(container): it waits from here on.
+local function queue(container)
+  brief_container(container)
+  redis.call('HINCRBY', keys.counts, container.owner, 1)
+  join_group(container)
+end
+
+-- unqueue(container): it does not wait any more.
+local function unqueue(container)
+  if redis.call('HDEL', keys.waiting, container.uuid) == 0 then
+    return
+  end
+  if redis.call('HINCRBY', keys.counts, container.owner, -1) <= 0 then
+    redis.call('HDEL', keys.counts, container.owner)
+  end
+  leave_group(container)
+end
+
+-- unload(container): takes it off its machine, wherever it was sent to. What was sent was busy until now.
+local function unload(container)
+  local brief = machine_of(container.machine)
+  local was_sent = redis.call('HDEL', keys.sent, container.uuid) == 1
+  if not brief or not brief.container or brief.container.uuid ~= container.uuid then
+    return
+  end
+  brief.container = nil
+  if was_sent then
+    brief.busyMs = now_ms()
+    if brief.state == 'running' then
+      enter(brief, 'idle')
+    end
+  end
+  keep_machine(brief)
+end
+
+-- take_back(container): a machine that was not asked to run it has it no more.
+local function take_back(container)
+  unload(container)
+  put(container, { state = 'Queued', machine = '', instance = '', instanceType = '', pricePerHour = '0' })
+  say_state(container)
+end
+
+-- finish(container, state, trouble, fields): ends it, wherever it is.
+local function finish(container, state, trouble, fields)
+  unqueue(container)
+  if container.state == 'Locked' or container.state == 'Running' then
+    unload(container)
+  end
+  fields = fields or {}
+  fields.state, fields.trouble, fields.active = state, trouble, '0'
+  fields.finishedMs = fields.finishedMs or now_ms()
+  put(container, fields)
+  say_state(container, trouble)
+  local uuid = container.uuid
+  for _, kind in ipairs({ 'container:', 'container-events:', 'container-log:', 'container-log-tail:' }) do
+    redis.call('PEXPIRE', tag .. kind .. uuid, keep_ended_ms)
+  end
+  redis.call('ZADD', keys.ended, whole(now_ms() + keep_ended_ms), uuid .. ' ' .. container.owner)
+end
+
+-- requeue(container, trouble, fields): it waits again, in its former place.
+local function requeue(container, trouble, fields)
+  unload(container)
+  fields.state, fields.trouble, fields.gatewayAddress = 'Queued', trouble, ''
+  put(container, fields)
+  queue(container)
+  say_state(container, trouble)
+end
+
+-- lose(container, trouble, most_attempts): by proof, its machine does not run it, and there is no result.
+local function lose(container, trouble, most_attempts)
+  if container.cancelled ~= '' then
+    finish(container, 'Cancelled', container.cancelled)
+  elseif container.state == 'Running' then
+    if container.runs < container.most then
+      requeue(container, trouble, {})
+    else
+      finish(container, 'Cancelled', trouble)
+    end
+  elseif container.attempts + 1 < most_attempts then
+    requeue(container, trouble, { attempts = container.attempts + 1 })
+  else
+    finish(container, 'Cancelled', trouble, { attempts = container.attempts + 1 })
+  end
+end
+
+-- create_container(uuid, op, owner, fields): writes a new record, which waits for nothing yet.
+local function create_container(uuid, op, owner, fields)
+  redis.call('HSET', container_key(uuid), 'op', op, 'owner', owner, 'active', '1', 'seq', 0, 'version', 1, 'attempts', 0, 'runs', 0,
+    'run', 0, 'machine', '', 'instance', '', 'cancelled', '', 'trouble', '')
+  for name, value in pairs(fields) do
+    redis.call('HSET', container_key(uuid), name, value)
+  end
+  redis.call('ZADD', keys.all, 0, uuid)
+  redis.call('ZADD', owner_key(owner), 0, uuid)
+end
+
+-- forget_some(): removes a few containers from the listings that have expired, so that these grow no longer than they are used.
+local function forget_some()
+  for _, entry in ipairs(redis.call('ZRANGE', keys.ended, '-inf', whole(now_ms()), 'BYSCORE', 'LIMIT', 0, 20)) do
+    local uuid, owner = string.match(entry, '^(%S+) (.*)$')
+    redis.call('ZREM', keys.ended, entry)
+    redis.call('ZREM', keys.all, uuid)
+    redis.call('ZREM', owner_key(owner), uuid)
+  end
+end
+
+-- assign(container, brief): to a machine that is not asked yet. The caller keeps the brief.
+local function assign(container, brief)
+  brief.container = { uuid = container.uuid, run = '0', supervisor = cjson.decode(container.shape).supervisor }
+  put(container, { state = 'Locked', machine = brief.name, instance = brief.instance, instanceType = brief.type,
+    pricePerHour = string.format('%.17g', brief.price) })
+  say_state(container)
+end

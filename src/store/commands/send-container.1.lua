@@ -1,0 +1,48 @@
+-- Writes that a machine is asked to run the container that it was assigned: a run is drawn, and from here on only proof frees the
+-- container. Sent again by the same machine, the run is the same.
+-- @include time events draw owner dispatch containers
+-- KEYS: generation (hash)
+-- ARGV: name op token uuid
+-- returns: {'send', run, owner, view, spec, shape, priority} | {'wait'} (machines that may run it were not asked yet) | {'changed'} | {'hold'} |
+--   {'drain'} | {'ending'} | {'broken'} | {'cancelled'} (it was sent, and is not to begin) | {'fenced'} |
+--   {'ahead'} (no run can be drawn)
+local name, op, token, uuid = unpack(ARGV)
+local brief = machine_of(name)
+if fenced(machine_key(name), op, token) or not brief then
+  return { 'fenced' }
+end
+local container = container_of(uuid)
+if not container or not brief.container or brief.container.uuid ~= uuid or container.machine ~= name then
+  return { 'changed' }
+end
+local function answer()
+  return { 'send', container.run, container.owner, unpack(redis.call('HMGET', container_key(uuid), 'view', 'spec', 'shape', 'priority')) }
+end
+if is_sent(brief) then
+  return container.cancelled == '' and answer() or { 'cancelled' }
+end
+if brief.ending ~= '' then
+  return { 'ending' }
+end
+if brief.idleBehavior ~= 'run' then
+  return { brief.idleBehavior }
+end
+if brief.broken ~= '' then
+  return { 'broken' }
+end
+if is_unsure(container.op) then
+  return { 'wait' }
+end
+local run = draw(keys.runs, container.run)
+if not run then
+  return { 'ahead' }
+end
+unqueue(container)
+redis.call('HSET', keys.sent, uuid, name)
+put(container, { run = run, sentMs = now_ms(), instance = brief.instance, instanceType = brief.type,
+  pricePerHour = string.format('%.17g', brief.price) })
+brief.container.run, brief.lastContainer = run, uuid
+enter(brief, 'running')
+keep_machine(brief)
+ring(keys.bell, 'events', subject('container', uuid))
+return answer()

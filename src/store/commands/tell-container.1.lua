@@ -1,0 +1,51 @@
+-- Writes what the runner of a machine says of a run. Refused unless the caller owns the machine, and the run is the present one of
+-- this machine. Sent again, it changes nothing more.
+-- @include time events owner dispatch containers
+-- KEYS: generation (hash)
+-- ARGV: name op token uuid run mostAttempts what atMs detail reason
+--   mostAttempts: as often a container is sent without a beginning
+--   what: 'running' (detail: address of its gateway) | 'ended' (detail: exit code, or '' without one) | 'late' (it ended, since it
+--     ran longer than it may) | 'lacks' (proof that the machine does not run it, and cannot any more under this run)
+--   atMs: by the machine's clock, which is believed between the run's sending and now
+-- returns: {'told'} | {'other'} (this run is not this machine's any more) | {'fenced'}
+local name, op, token, uuid, run, most_attempts, what, at_ms, detail, reason = unpack(ARGV)
+if fenced(machine_key(name), op, token) then
+  return { 'fenced' }
+end
+local container = container_of(uuid)
+if not container or container.run ~= run or container.machine ~= name then
+  return { 'other' }
+end
+if redis.call('HGET', keys.sent, uuid) ~= name then
+  return { 'told' }
+end
+local at = math.max(container.sentMs, container.startedMs, math.min(tonumber(at_ms), now_ms()))
+local function begin()
+  if container.state == 'Locked' then
+    put(container, { state = 'Running', startedMs = at, runs = container.runs + 1, trouble = '' })
+    return true
+  end
+end
+if what == 'running' then
+  if begin() then
+    put(container, { gatewayAddress = detail })
+    say_state(container)
+  end
+  return { 'told' }
+end
+if what == 'lacks' then
+  lose(container, reason, tonumber(most_attempts))
+  return { 'told' }
+end
+-- A run that ended has begun, also if nobody said so.
+begin()
+if what == 'late' then
+  finish(container, 'Cancelled', 'it ran longer than max_run_time', { finishedMs = at, exitCode = detail })
+elseif detail == '' then
+  lose(container, reason, tonumber(most_attempts))
+elseif container.cancelled ~= '' then
+  finish(container, 'Cancelled', container.cancelled, { finishedMs = at, exitCode = detail })
+else
+  finish(container, 'Complete', '', { finishedMs = at, exitCode = detail })
+end
+return { 'told' }
