@@ -11,17 +11,17 @@ export interface OfferedType extends MachineType {
 
 /**
  * The types that are offered, by name.
- * @param quotaGroup types of a group share a quota of the cloud; it is given the cloud's name of a type
+ * @param quotaGroup types of a group share a quota of the cloud; it is given the cloud's name of a type, and whether that is preemptible
  */
 export function typesOf(
   { InstanceTypes }: Pick<DispatchConfig, 'InstanceTypes'>,
-  quotaGroup: (providerType: string) => string,
+  quotaGroup: (providerType: string, preemptible: boolean) => string,
 ): ReadonlyMap<string, OfferedType> {
   return new Map(
     Object.entries(InstanceTypes).map(([name, type]) => {
       const providerType = type.ProviderType || name
       const offered: OfferedType = {
-        ...{ name, providerType, group: quotaGroup(providerType) },
+        ...{ name, providerType, group: quotaGroup(providerType, type.Preemptible) },
         ...{ vcpus: type.VCPUs, ramBytes: type.RAM, gpus: type.GPU.DeviceCount },
         ...{ scratchBytes: type.IncludedScratch + type.AddedScratch, addedScratchBytes: type.AddedScratch },
         ...{ preemptible: type.Preemptible, price: type.Price },

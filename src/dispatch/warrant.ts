@@ -36,9 +36,7 @@ export function aboutOf(tokens: readonly string[], { seal, uuid, run, owner, spe
 }
 
 const macOf = (token: string, { uuid, run, owner, spec }: Unsealed, about: string): string =>
-  createHmac('sha256', keyFor(token, 'warrant'))
-    .update(canonical({ uuid, run, owner, spec, about }))
-    .digest('hex')
+  createHmac('sha256', keyFor(token, 'warrant')).update(canonical({ uuid, run, owner, spec, about })).digest('hex')
 
 /** One text for one value, whoever wrote it: keys in order, no space, nothing undefined. */
 export function canonical(value: unknown): string {

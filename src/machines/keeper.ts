@@ -163,6 +163,9 @@ export class Keeper {
       await keeping.keep({ idleBehavior: 'drain', broken: 'a container does not end' })
       return
     }
-    await link.kill(uuid, run)
+    if ((await link.kill(uuid, run)) === 'killing') return
+    // Its end may be on its way; a run that no list has is proof.
+    const { runs } = await link.list()
+    if (!runs.some(each => each.uuid === uuid && each.run === run)) await keeping.tell(uuid, run, { what: 'lacks' })
   }
 }

@@ -144,6 +144,15 @@ test('a container is killed again and again, and its machine is broken when it d
   await end(site, life)
 })
 
+test('a container that is to be killed is free when its machine never had the run', async () => {
+  const site = new Site({ ...booted, container: { ...container, run: 100 } })
+  site.cancelled = 'asked for'
+  site.killAnswer = 'unknown'
+  const life = site.live('serve')
+  await until(() => site.told).toEqual([{ what: 'lacks' }])
+  await end(site, life)
+})
+
 test('a run that the container has no more is killed, and told to nobody', async () => {
   const site = new Site(booted)
   site.listed = [{ uuid, run: 90, seal: 's' } as never]

@@ -124,7 +124,7 @@ export class Line {
     const address = brief.address || (await this.#findAddress(brief))
     const machine = await parts.connect({
       ...{ address, agent, signal: this.#closed.signal },
-      ...('secret' in plan! ? { secret: plan.secret } : { secret: plan!.digest, digest: parts.digest }),
+      ...('secret' in plan! ? { secret: plan.secret } : { secret: plan!.digest, digest: parts.digest(plan!.digest) }),
       ...(hostKey !== '' && { pinned: hostKey }),
     })
     if (machine.hostKey !== hostKey) {

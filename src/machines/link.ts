@@ -33,7 +33,7 @@ export async function openLink({ stream, clock, epoch, secret, handlers }: LinkO
     ended: ended.signal,
     list: () => attached.list().catch(error => Promise.reject(translated(error))),
     start: warrant => attached.start(warrant).then(() => 'started' as const, refusalOf),
-    kill: (uuid, run) => attached.kill(uuid, run).catch(ignoreUnknown),
+    kill: (uuid, run) => attached.kill(uuid, run).then(() => 'killing' as const, unknownOf),
     ack: (uuid, run, seq) => attached.ack(uuid, run, seq),
     close: () => attached.close(),
   }
@@ -44,9 +44,9 @@ function refusalOf(error: unknown): StartAnswer {
   throw translated(error)
 }
 
-/** It may have ended meanwhile: its end is told as an entry. */
-function ignoreUnknown(error: unknown): void {
-  if (!(error instanceof RefusedByRunner && error.why === 'unknown')) throw translated(error)
+function unknownOf(error: unknown): 'unknown' {
+  if (error instanceof RefusedByRunner && error.why === 'unknown') return 'unknown'
+  throw translated(error)
 }
 
 function translated(error: unknown): unknown {

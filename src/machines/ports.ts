@@ -9,7 +9,8 @@ export interface RunnerLink {
   readonly ended: AbortSignal
   list(): Promise<MachineRuns>
   start(warrant: Warrant): Promise<StartAnswer>
-  kill(uuid: string, run: number): Promise<void>
+  /** `unknown`: the machine has no such run. */
+  kill(uuid: string, run: number): Promise<'killing' | 'unknown'>
   ack(uuid: string, run: number, seq: number): void
   close(): void
 }

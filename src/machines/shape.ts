@@ -62,8 +62,8 @@ export interface MachineParts {
   readonly connect: (
     options: Pick<ConnectOptions, 'address' | 'secret' | 'digest' | 'pinned' | 'agent' | 'signal'>,
   ) => Promise<Machine>
-  /** Makes of a machine's answer what the tags have in place of its secret. */
-  readonly digest: (answer: string) => string
+  /** Makes of a machine's answer what this tag has in place of its secret; '' where it is of another. */
+  readonly digest: (tag: string) => (answer: string) => string
   readonly bootProbe: string
   readonly link: (
     channel: MachineChannel,

@@ -90,10 +90,10 @@ export function joinStore(basics: Basics, hooks: StoreHooks) {
   }
 }
 
-type Common = ReturnType<typeof commonOf>
+export type Common = ReturnType<typeof commonOf>
 
 /** The options that the stores of all kinds have. */
-function commonOf(
+export function commonOf(
   { config: { engine, times } }: Basics,
   hooks: StoreHooks,
   { connection, keys, sealer }: { readonly connection: Connection; readonly keys: Keys; readonly sealer: Sealer },
@@ -113,7 +113,8 @@ function commonOf(
   return { connection, keys, sealing, retention, ...hooks }
 }
 
-function ownersOf<K extends Shape>({ config, clock }: Basics, common: Common, kind: StoredKind<K>) {
+/** The owners and the leases of one kind. */
+export function ownersOf<K extends Shape>({ config, clock }: Basics, common: Common, kind: StoredKind<K>) {
   const { connection, keys, sealing, onComparing } = common
   const { name, form, drawsEpochs, limits } = kind
   const { leaseTtlMs: ttlMs } = config.engine

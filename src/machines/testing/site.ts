@@ -44,6 +44,7 @@ export class Site {
   onCreate: () => Promise<void> = async () => {}
   onLink: () => Promise<void> = async () => {}
   onAdopt: (uuid: string) => 'known' | 'adopted' | 'other' = () => 'known'
+  killAnswer: 'killing' | 'unknown' = 'killing'
   startAnswer: Awaited<ReturnType<RunnerLink['start']>> = 'started'
   line: Line | undefined
   readonly stopped = new AbortController()
@@ -126,7 +127,7 @@ export class Site {
       tags: () => ({}),
       groupOf: type => `group of ${type}`,
       connect: async () => this.#connect(),
-      digest: answer => answer,
+      digest: () => answer => answer,
       bootProbe: 'true',
       link: async (_, epoch, __, handlers) => this.#link(epoch, handlers),
       warrant: (of, { run, owner }) => ({ uuid: of, run, owner, spec: {}, seal: 's' }) as unknown as Warrant,
@@ -226,7 +227,10 @@ export class Site {
         this.log.push(`started ${run}`)
         return this.startAnswer
       },
-      kill: async (of, run) => void this.log.push(`killed ${of === uuid ? run : of}`),
+      kill: async (of, run) => {
+        this.log.push(`killed ${of === uuid ? run : of}`)
+        return this.killAnswer
+      },
       ack: (_, __, seq) => void this.log.push(`acknowledged ${seq}`),
       close: () => end.abort(),
     }

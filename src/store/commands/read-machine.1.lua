@@ -3,13 +3,16 @@
 -- KEYS: generation (hash)
 -- ARGV: name op token
 -- returns: {'fenced'} (another owner, or gone by proof) |
---   {'read', now, brief, hostKey, runnerHash, place, bootedMs, secretMs, missingSinceMs}; '' for what is not known
+--   {'read', now, brief, cancelled, hostKey, runnerHash, place, bootedMs, secretMs, missingSinceMs}; '' for what is not known
+--   cancelled: why its container is to be killed
 local name, op, token = unpack(ARGV)
 local brief = redis.call('HGET', keys.briefs, name)
 if fenced(machine_key(name), op, token) or not brief then
   return { 'fenced' }
 end
-local answer = { 'read', whole(now_ms()), brief }
+local container = cjson.decode(brief).container
+local cancelled = container and redis.call('HGET', container_key(container.uuid), 'cancelled')
+local answer = { 'read', whole(now_ms()), brief, cancelled or '' }
 for _, fact in ipairs(redis.call('HMGET', machine_key(name), 'hostKey', 'runnerHash', 'place', 'bootedMs', 'secretMs',
   'missingSinceMs')) do
   answer[#answer + 1] = fact or ''

@@ -27,6 +27,8 @@ export interface MachineFacts {
 export interface MachineRead {
   readonly brief: MachineBrief
   readonly facts: MachineFacts
+  /** Why its container is to be killed; '' if it is not. */
+  readonly cancelled: string
   /** Redis' clock */
   readonly nowMs: number
 }
@@ -65,9 +67,7 @@ export interface Sending {
   readonly view: ContainerView
   readonly shape: Shape
   readonly priority: number
-  /** For opening `sealedSpec`. */
-  readonly nonce: string
-  /** Opens by `sealer.open(sealedSpec, sealedName, nonce)`, as `NewContainer.sealSpec` has sealed it. */
+  /** Opens by `sealer.open(sealedSpec, sealedName, uuid)`, as `NewContainer.sealSpec` has sealed it. */
   readonly sealedSpec: string
 }
 
@@ -133,7 +133,7 @@ export class KeepingStore {
 
   /** @throws {Fenced} when no longer the owner, or the machine is gone by proof */
   async read(by: Ownership): Promise<MachineRead> {
-    const [, nowMs, brief, ...facts] = (await this.#call('read-machine', by, [])) as string[]
+    const [, nowMs, brief, cancelled, ...facts] = (await this.#call('read-machine', by, [])) as string[]
     const [hostKey, runnerHash, place, ...times] = facts
     const [bootedMs, secretMs, missingSinceMs] = times.map(Number)
     return {
@@ -142,6 +142,7 @@ export class KeepingStore {
         ...{ hostKey: hostKey!, runnerHash: runnerHash!, place: place! },
         ...{ bootedMs: bootedMs!, secretMs: secretMs!, missingSinceMs: missingSinceMs! },
       },
+      cancelled: cancelled!,
       nowMs: Number(nowMs),
     }
   }
@@ -177,7 +178,6 @@ export class KeepingStore {
       shape: parseShape(shape),
       priority: Number(priority),
       sealedSpec: sealedSpec!,
-      nonce: uuid,
     }
   }
 
@@ -225,6 +225,17 @@ export class KeepingStore {
       ...[wellFormed(view), sealedSpec, groupOf(shapeText), shapeText, priority, view.container_count_max],
     ])
     return answer as FoundAnswer
+  }
+
+  /**
+   * Raises the counter of epochs and runs to one that the machine has heard, as it proved by its secret: the next claim draws a
+   * higher one.
+   * @returns false if nobody can have drawn that: the machine lies
+   * @throws {Fenced} when no longer the owner
+   */
+  async floor(by: Ownership, epoch: number): Promise<boolean> {
+    const [answer] = await this.#call('floor-epoch', by, [String(epoch)])
+    return answer === 'raised'
   }
 
   /**

@@ -1,0 +1,128 @@
+/** Joins the keepers of machines: the kind `instance`, and all that its steps need. */
+import { Slots } from '../../base/slots.ts'
+import { sealedName } from '../../base/subject.ts'
+import type { Driver } from '../../clouds/driver.ts'
+import type { OfferedType } from '../../dispatch/configured.ts'
+import type { MachineBrief } from '../../dispatch/container.ts'
+import type { Listed, RunSpec } from '../../dispatch/protocol.ts'
+import { instanceSetIdOf, matchesSecretTag, secretTag, tagNames } from '../../dispatch/tags.ts'
+import { aboutOf, warrantOf } from '../../dispatch/warrant.ts'
+import { Cloud } from '../../machines/cloud.ts'
+import { initCommand } from '../../machines/init-command.ts'
+import { machineKindOf } from '../../machines/kind.ts'
+import { openLink } from '../../machines/link.ts'
+import type { MachineParts } from '../../machines/shape.ts'
+import { Wakes } from '../../machines/wakes.ts'
+import type { Throttles } from '../../pool/throttle.ts'
+import { connect } from '../../ssh/connect.ts'
+import { parsePrivateKey } from '../../ssh/key.ts'
+import { type RunnerProgram, runnerProgram } from '../../ssh/program.ts'
+import type { FoundRun, Sending } from '../../store/dispatch/keeping.ts'
+import { containerKind } from '../../store/dispatch-keys.ts'
+import type { Basics } from '../basics.ts'
+import { joinKind } from '../kind.ts'
+import { longestCallMs } from './cloud.ts'
+import type { DispatchStore } from './store.ts'
+
+export interface KeeperShared {
+  readonly driver: Driver
+  readonly throttles: Throttles
+  readonly types: ReadonlyMap<string, OfferedType>
+}
+
+/** How often a good probe is told: a third of the shortest time by which it is judged would do. */
+const tellShare = 1 / 10
+const listMs = 2_000
+
+export function joinKeepers(basics: Basics, store: DispatchStore, shared: KeeperShared) {
+  const { config } = basics
+  const wakes = new Wakes(store.bell)
+  const cloud = cloudOf(basics, shared)
+  const parts: MachineParts = { ...machineParts(basics, store, shared), cloud, wakes, keeping: store.keeping }
+  const kind = joinKind(basics, store, {
+    kind: machineKindOf(parts, { longestRequestMs: longestCallMs }),
+    access: store.access,
+    room: new Slots(config.engine.room),
+  })
+  return { kind, cloud, close: () => wakes.close() }
+}
+
+function cloudOf({ config, clock }: Basics, { driver, throttles }: KeeperShared): Cloud {
+  const { intent } = tagNames(config.dispatch!.CloudVMs.TagKeyPrefix)
+  return new Cloud({
+    ...{ driver, clock, listMs, intentTag: intent },
+    reserve: () => throttles.reserve(),
+    onCall: () => {},
+  })
+}
+
+function machineParts(
+  basics: Basics,
+  { sealer }: DispatchStore,
+  { throttles, types }: KeeperShared,
+): Omit<MachineParts, 'cloud' | 'wakes' | 'keeping'> {
+  const { config, settings, clock } = basics
+  const { CloudVMs } = config.dispatch!
+  const { token, previousTokens, privateKey, runnerBinary } = settings.dispatch!
+  const tokens = [token, ...previousTokens]
+  const key = parsePrivateKey(privateKey, 'dispatch.Containers.DispatchPrivateKey')
+  const names = tagNames(CloudVMs.TagKeyPrefix)
+  let program: Promise<RunnerProgram> | undefined
+  const tags = ({ name, type, idleBehavior }: MachineBrief, hostKey: string) => ({
+    ...CloudVMs.ResourceTags,
+    [names.instanceSetId]: instanceSetIdOf(token),
+    [names.instanceType]: type,
+    [names.idleBehavior]: idleBehavior,
+    [names.intent]: name,
+    ...(hostKey !== '' && { [names.hostKey]: hostKey }),
+  })
+  return {
+    clock,
+    teach: outcome => throttles.teach(outcome),
+    times: {
+      ...{ probeMs: CloudVMs.ProbeInterval, shutdownMs: CloudVMs.TimeoutShutdown },
+      ...{ signalMs: CloudVMs.TimeoutSignal, termMs: CloudVMs.TimeoutTERM },
+      ...{ letGoMs: 6 * CloudVMs.ProbeInterval, tellMs: CloudVMs.TimeoutProbe * tellShare },
+    },
+    program: () => {
+      program ??= runnerProgram({ deploy: runnerBinary, path: CloudVMs.DeployRunnerDirectory })
+      // A file that cannot be read now may be readable later.
+      program.catch(() => {
+        program = undefined
+      })
+      return program
+    },
+    intent: (brief, secret) => ({
+      ...{ token: brief.name, providerType: brief.providerType, image: CloudVMs.ImageID, publicKey: key.publicKey },
+      tags: { ...tags(brief, ''), [names.instanceSecret]: secretTag(secret, token, CloudVMs.TagSecret) },
+      initCommand: initCommand(secret, CloudVMs.InstanceInitCommand),
+      addedScratchBytes: types.get(brief.type)?.addedScratchBytes ?? 0,
+      preemptible: types.get(brief.type)?.preemptible ?? false,
+    }),
+    tags,
+    groupOf: type => types.get(type)?.group ?? type,
+    connect: options => connect({ ...options, key }),
+    digest: tag => answer => (matchesSecretTag(tag, answer, tokens) ? tag : ''),
+    bootProbe: CloudVMs.BootProbeCommand,
+    link: (stream, epoch, plan, handlers) =>
+      openLink({ stream, clock, epoch, secret: 'secret' in plan ? plan.secret : '', handlers }),
+    warrant: (uuid, sending) => sealed(token, uuid, sending, opened(sealer, uuid, sending)),
+    found: listed => foundOf(tokens, sealer, listed),
+  }
+}
+
+const nameOf = (uuid: string) => sealedName({ kind: containerKind, name: uuid })
+
+const opened = (sealer: DispatchStore['sealer'], uuid: string, { sealedSpec }: Sending): RunSpec =>
+  JSON.parse(sealer.open(sealedSpec, nameOf(uuid), uuid)) as RunSpec
+
+const sealed = (token: string, uuid: string, { run, owner, view, shape, priority }: Sending, spec: RunSpec) =>
+  warrantOf(token, { uuid, run, owner, spec }, { view, shape, priority })
+
+function foundOf(tokens: readonly string[], sealer: DispatchStore['sealer'], listed: Listed): FoundRun | undefined {
+  const about = aboutOf(tokens, listed)
+  if (!about) return undefined
+  const { uuid, run, state, startedMs = 0, spec } = listed
+  const sealedSpec = sealer.seal(JSON.stringify(spec), nameOf(uuid), uuid)
+  return { uuid, run, ...about, sealedSpec, running: state !== 'starting', startedMs }
+}
