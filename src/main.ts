@@ -215,6 +215,7 @@ if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLTo
       if (run.includes('gateway')) return (await import('./run/gateway/serve.ts')).serveGateway(settings)
       if (run.includes('tenants')) return (await import('./run/tenants/serve.ts')).serveTenants(settings)
       if (run.includes('notebooks')) return (await import('./run/notebooks/serve.ts')).serveNotebooks(settings)
+      if (run.includes('dispatch')) return (await import('./run/dispatch/serve.ts')).serveDispatch(settings)
       if (run.includes('apps')) return (await import('./run/apps/serve.ts')).serveApps(settings)
       return (await import('./run/serve.ts')).serve(settings)
     },

@@ -129,10 +129,19 @@ export class Line {
     })
     if (machine.hostKey !== hostKey) {
       await keeping.keep({ hostKey: machine.hostKey })
+      await this.#tag(brief.instance, machine.hostKey)
       if (machine.changed)
         await this.#context.report([['error', 'The machine has another host key, and its own secret']])
     }
     return machine
+  }
+
+  /** Without the tag, a replica that knows nothing any more asks for the secret again: no harm. */
+  async #tag(id: string, hostKey: string): Promise<void> {
+    const { parts, call } = this.#context
+    const how = { ...call(), signal: this.#closed.signal }
+    const asked = parts.cloud.call('setTags', how, driver => driver.setTags(id, { [parts.pinTag]: hostKey }, how))
+    await asked.catch(err => this.#context.call().log.warn({ err }, 'a host key is not in the tags of its machine'))
   }
 
   async #findAddress(brief: MachineBrief): Promise<string> {

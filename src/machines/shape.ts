@@ -55,8 +55,8 @@ export interface MachineParts {
   readonly program: () => Promise<RunnerProgram>
   /** The intent of a new machine, with its tags and the script of its first start. */
   readonly intent: (brief: MachineBrief, secret: string) => Intent
-  /** The tags that a machine is to have now. */
-  readonly tags: (brief: MachineBrief, hostKey: string) => Readonly<Record<string, string>>
+  /** The tag by which a pinned host key outlives Redis. */
+  readonly pinTag: string
   /** Groups of types that share a quota, by the name of a type. */
   readonly groupOf: (type: string) => string
   readonly connect: (

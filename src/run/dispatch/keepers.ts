@@ -68,13 +68,13 @@ function machineParts(
   const key = parsePrivateKey(privateKey, 'dispatch.Containers.DispatchPrivateKey')
   const names = tagNames(CloudVMs.TagKeyPrefix)
   let program: Promise<RunnerProgram> | undefined
-  const tags = ({ name, type, idleBehavior }: MachineBrief, hostKey: string) => ({
+  const tagsOf = ({ name, type, idleBehavior }: MachineBrief, secret: string) => ({
     ...CloudVMs.ResourceTags,
     [names.instanceSetId]: instanceSetIdOf(token),
     [names.instanceType]: type,
     [names.idleBehavior]: idleBehavior,
     [names.intent]: name,
-    ...(hostKey !== '' && { [names.hostKey]: hostKey }),
+    [names.instanceSecret]: secretTag(secret, token, CloudVMs.TagSecret),
   })
   return {
     clock,
@@ -94,12 +94,12 @@ function machineParts(
     },
     intent: (brief, secret) => ({
       ...{ token: brief.name, providerType: brief.providerType, image: CloudVMs.ImageID, publicKey: key.publicKey },
-      tags: { ...tags(brief, ''), [names.instanceSecret]: secretTag(secret, token, CloudVMs.TagSecret) },
+      tags: tagsOf(brief, secret),
       initCommand: initCommand(secret, CloudVMs.InstanceInitCommand),
       addedScratchBytes: types.get(brief.type)?.addedScratchBytes ?? 0,
       preemptible: types.get(brief.type)?.preemptible ?? false,
     }),
-    tags,
+    pinTag: names.hostKey,
     groupOf: type => types.get(type)?.group ?? type,
     connect: options => connect({ ...options, key }),
     digest: tag => answer => (matchesSecretTag(tag, answer, tokens) ? tag : ''),

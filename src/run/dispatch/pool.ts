@@ -1,0 +1,68 @@
+/** Joins what one replica at a time does for all machines: the scheduler, the sweep, and the compare with the cloud. */
+import { failpoint } from '../../base/failpoint.ts'
+import type { OfferedType } from '../../dispatch/configured.ts'
+import { rulesOf } from '../../dispatch/configured.ts'
+import { instanceSetIds, tagNames } from '../../dispatch/tags.ts'
+import type { Cloud } from '../../machines/cloud.ts'
+import { Comparer } from '../../pool/compare.ts'
+import { Scheduler } from '../../pool/scheduler.ts'
+import { Sweeper } from '../../pool/sweep.ts'
+import { Tagging } from '../../pool/tagging.ts'
+import type { Basics } from '../basics.ts'
+import { longestCallMs } from './cloud.ts'
+import type { DispatchStore } from './store.ts'
+
+export interface PoolShared {
+  readonly cloud: Cloud
+  readonly types: ReadonlyMap<string, OfferedType>
+}
+
+/** Of a machine's whole life: ten years. What ends it are rules, never this. */
+const lifeMs = 315_360_000_000
+/** How old a listing of each cloud may be. AWS names no bound; minutes were seen. */
+const lagMs = { ec2: 60_000, loopback: 0 }
+
+export function joinPool(basics: Basics, store: DispatchStore, { cloud, types }: PoolShared) {
+  const { config, settings, clock, log } = basics
+  const dispatch = config.dispatch!
+  const { CloudVMs } = dispatch
+  const { token, previousTokens } = settings.dispatch!
+  const { keys, leases, machines, sealer } = store
+  const names = tagNames(CloudVMs.TagKeyPrefix)
+  const tagging = new Tagging({ names, sets: instanceSetIds(token, previousTokens), types })
+  const common = {
+    cloud,
+    leases,
+    clock,
+    log,
+    machines,
+    tagging,
+    sealer,
+    lifeMs,
+    patienceMs: 4 * longestCallMs,
+    failpoint,
+  }
+  const scheduler = new Scheduler({
+    ...{ store: store.scheduling, sealer, lifeMs, lease: keys.dispatch.scheduleLease, leases, clock, log, failpoint },
+    offerOf: type => types.get(type) ?? { providerType: type, price: 0 },
+    pool: { types: [...types.values()], rules: rulesOf(dispatch) },
+    pollMs: CloudVMs.PollInterval,
+    scanMs: config.engine.scanIntervalMs,
+    initialQuotaEstimate: CloudVMs.InitialQuotaEstimate,
+    onPass: () => {},
+  })
+  const off = store.bell.on(ring => scheduler.hear(ring))
+  const sweeper = new Sweeper({
+    ...{ ...common, lease: keys.dispatch.sweepLease },
+    ...{ intervalMs: CloudVMs.SyncInterval, bootingMs: CloudVMs.TimeoutBooting },
+    onAdopted: () => {},
+    onSwept: () => {},
+  })
+  const comparer = new Comparer({
+    ...{ ...common, compares: store.compares, lagMs: lagMs[CloudVMs.Driver] },
+    holdMs: config.engine.leaseTtlMs + longestCallMs,
+    onAdopted: () => {},
+    onCompared: () => scheduler.wake(),
+  })
+  return { scheduler, sweeper, comparer, close: off }
+}

@@ -1,0 +1,71 @@
+/** Makes the parts of a process that serves containers on machines, and joins them. Nothing runs yet; it knows no Kubernetes. */
+import { typesOf } from '../../dispatch/configured.ts'
+import { Throttles } from '../../pool/throttle.ts'
+import type { Settings } from '../../settings/load.ts'
+import { createProcessGauges } from '../../telemetry/gauges.ts'
+import { forgetLabs } from '../../telemetry/metrics.ts'
+import { type Basics, type CreateTracing, makeBasics, version } from '../basics.ts'
+import type { Stage } from '../part.ts'
+import { groupingOf, makeDriver } from './cloud.ts'
+import { joinKeepers } from './keepers.ts'
+import { joinPool } from './pool.ts'
+import { joinDispatchStore } from './store.ts'
+
+export type DispatchReplica = Awaited<ReturnType<typeof makeDispatchReplica>>
+
+/** @param createTracing only if traces are sent */
+export async function makeDispatchReplica(settings: Settings, createTracing?: CreateTracing) {
+  const basics = makeBasics(settings, createTracing)
+  const { config, clock } = basics
+  const store = joinDispatchStore(basics, {
+    onComparing: () => pool.comparer.wake(),
+    whyComparing: () => pool.comparer.trouble,
+  })
+  const driver = await makeDriver(basics)
+  const types = typesOf(config.dispatch!, groupingOf(basics))
+  const throttles = new Throttles({
+    ...{ store: store.scheduling, machines: store.machines, clock },
+    groupOf: type => types.get(type)?.group ?? type,
+    perSecond: config.dispatch!.CloudVMs.MaxCloudOpsPerSecond,
+  })
+  const keepers = joinKeepers(basics, store, { driver, throttles, types })
+  const pool = joinPool(basics, store, { cloud: keepers.cloud, types })
+  addGauges(basics, store.connection)
+  return { basics, store, types, keepers, pool, stages: stagesOf(basics, store, keepers, pool, () => driver.close()) }
+}
+
+/** All parts, in the order in which they start; they close in the reverse order. */
+function stagesOf(
+  { tracing }: Basics,
+  { connection, bell }: Awaited<ReturnType<typeof joinDispatchStore>>,
+  { kind, close }: ReturnType<typeof joinKeepers>,
+  pool: ReturnType<typeof joinPool>,
+  closeDriver: () => Promise<void>,
+): readonly Stage[] {
+  const { scheduler, sweeper, comparer } = pool
+  return [
+    { when: 'first', parts: [{ start: () => connection.open(), close: () => connection.close() }] },
+    { when: 'first', parts: [{ close: () => tracing.close() }, { close: closeDriver }] },
+    { when: 'connected', parts: [{ start: () => void bell.listen(), close: () => bell.close() }] },
+    { when: 'connected', parts: [{ close: () => kind.leases.close() }] },
+    { when: 'connected', parts: [{ start: () => comparer.start(), stop: () => comparer.stop() }] },
+    {
+      when: 'permitted',
+      parts: [
+        { start: () => kind.engine.start(), stop: () => kind.engine.drain(), close },
+        { start: () => scheduler.start(), stop: () => scheduler.stop(), close: pool.close },
+        { start: () => sweeper.start(), stop: () => sweeper.stop() },
+      ],
+    },
+  ]
+}
+
+function addGauges({ metrics, config }: Basics, connection: { connected(): boolean }): void {
+  const { registry } = metrics
+  forgetLabs(registry)
+  createProcessGauges(registry, {
+    ...{ version, run: config.run.join(), redisConnected: () => connection.connected() },
+    watchSilenceMs: () => ({}),
+    kubernetesLoad: () => ({ inFlight: 0, waiting: 0 }),
+  })
+}

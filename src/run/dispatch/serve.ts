@@ -1,0 +1,46 @@
+/** The life of a process that serves dispatch: start, wait for Redis and the compare with the cloud, serve, drain. */
+import type { Readiness } from '../../api/monitoring.ts'
+import { inFull } from '../../base/reasons.ts'
+import type { Settings } from '../../settings/load.ts'
+import { live, uptimeMs } from '../life.ts'
+import { startParts } from '../part.ts'
+import { redisName } from '../readiness.ts'
+import { mayStart, reachRedis } from '../redis-ready.ts'
+import { type DispatchReplica, makeDispatchReplica } from './replica.ts'
+
+const lookMs = 200
+const firstCompare = 'the first compare of the records with the cloud'
+
+/** Serves until SIGTERM or SIGINT, then hands its machines over and ends the process. What runs on them goes on. */
+export async function serveDispatch(settings: Settings): Promise<void> {
+  const otel = settings.config.tracing.endpoint ? await import('../../telemetry/otel.ts') : undefined
+  const replica = await makeDispatchReplica(settings, otel?.createTracing)
+  const waiting = new Set([redisName, firstCompare])
+  await live({
+    ...{ basics: replica.basics, stages: replica.stages, waiting, readiness: readinessOf(waiting, replica) },
+    start: signal => start(replica, waiting, signal),
+  })
+}
+
+async function start(replica: DispatchReplica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
+  const { basics, store, stages } = replica
+  startParts(stages, 'first')
+  await reachRedis(replica, waiting, signal)
+  startParts(stages, 'connected')
+  while (!(await store.machines.compared().catch(() => false))) {
+    mayStart(store.connection)
+    await basics.clock.sleep(lookMs, signal)
+  }
+  startParts(stages, 'permitted')
+  waiting.delete(firstCompare)
+  basics.log.info({ uptimeMs: uptimeMs() }, 'ready')
+}
+
+function readinessOf(waiting: ReadonlySet<string>, { store, pool }: DispatchReplica): Readiness {
+  const troubles = () => {
+    const redis = store.connection.trouble()
+    const { trouble } = pool.comparer
+    return [...(redis ? [`${redisName}: ${inFull(redis)}`] : []), ...(trouble ? [`the compare: ${trouble}`] : [])]
+  }
+  return { waitingFor: () => [...waiting], troubles }
+}
