@@ -66,7 +66,7 @@
  * | dispatch-doubt | string | yes | why no compare with the cloud can be trusted now |
  * | dispatch-last | string | never | the last epoch of a machine's owner, or run of a container |
  * | dispatch-found | string | until every machine was asked | the last op that the compare found: containers up to it are not assigned |
- * | dispatch-unasked | set | empty when idle | machines that were not asked what they run, since the compare |
+ * | dispatch-unasked | hash | empty when idle | by machine that was not asked what it runs, since the compare: since when |
  * | dispatch-statuses | hash | with the groups | by group: why its containers wait |
  * | dispatch-throttle | string | never | what the cloud's errors taught, after its version |
  * | dispatch-calls | string | yes | when the next call of the cloud may be made |

@@ -50,7 +50,7 @@ local brief = cjson.decode(json)
 brief.name, brief.op, brief.instance, brief.version = name, op, instance, 0
 brief.state, brief.sinceMs, brief.createdMs, brief.probedMs, brief.busyMs = 'unknown', now_ms(), now_ms(), 0, 0
 brief.broken, brief.ending, brief.lastContainer = '', '', ''
-redis.call('SADD', keys.unasked, name)
+redis.call('HSET', keys.unasked, name, whole(now_ms()))
 accept_machine(brief, nonce, plan, tonumber(timeout))
 redis.call('HSET', machine_key(name), 'hostKey', host_key)
 if late then

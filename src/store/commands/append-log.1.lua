@@ -45,7 +45,8 @@ while in_tail > tonumber(tail) do
     break
   end
   in_tail = in_tail - tonumber(oldest[2][6]) - overhead
-  redis.call('XDEL', tag .. 'container-log-tail:' .. uuid, oldest[1])
+  local place = tonumber(string.match(oldest[1], '^%d+'))
+  redis.call('XTRIM', tag .. 'container-log-tail:' .. uuid, 'MINID', whole(place + 1))
 end
 if seq > before or log_run ~= run then
   redis.call('HSET', record, 'logRun', run, 'logSeq', whole(seq), 'logBytes', whole(bytes), 'logHead', whole(in_head), 'logTail',

@@ -12,7 +12,7 @@ if not compared(KEYS[1], identity) then
 end
 local container = container_of(uuid)
 if not container then
-  return { redis.call('SCARD', keys.unasked) > 0 and 'unsure' or 'none' }
+  return { redis.call('HLEN', keys.unasked) > 0 and 'unsure' or 'none' }
 end
 if owner ~= '' and container.owner ~= owner then
   return { 'none' }

@@ -7,4 +7,4 @@ if not compared(KEYS[1], ARGV[1]) then
   return { 'comparing' }
 end
 return { 'counted', redis.call('HLEN', keys.waiting), redis.call('HLEN', keys.sent), redis.call('HLEN', keys.groups),
-  redis.call('HLEN', keys.briefs), redis.call('SCARD', keys.unasked), redis.call('ZCARD', keys.all) }
+  redis.call('HLEN', keys.briefs), redis.call('HLEN', keys.unasked), redis.call('ZCARD', keys.all) }

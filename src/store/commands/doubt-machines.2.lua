@@ -12,7 +12,7 @@ redis.call('SET', keys.found, ARGV[2])
 for i = 3, #ARGV do
   local brief = machine_of(ARGV[i])
   if brief then
-    redis.call('SADD', keys.unasked, brief.name)
+    redis.call('HSET', keys.unasked, brief.name, whole(now_ms()))
     if brief.state ~= 'creating' or brief.instance ~= '' then
       enter(brief, 'unknown')
       keep_machine(brief)

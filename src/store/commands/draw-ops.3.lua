@@ -16,5 +16,5 @@ local first = draw(last)
 if not first then
   return { 'ahead' }
 end
-redis.call('INCRBY', last, count - 1)
+redis.call('SET', last, whole(first + count - 1))
 return { 'drawn', first, sealing_key(sealing, ids) }

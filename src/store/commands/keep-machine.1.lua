@@ -28,8 +28,8 @@ for _, fact in ipairs({ 'hostKey', 'runnerHash', 'place', 'bootedMs', 'secretMs'
     redis.call('HSET', record, fact, changes[fact])
   end
 end
-if changes.missing then
-  redis.call('HSETNX', record, 'missingSinceMs', whole(now_ms()))
+if changes.missing and redis.call('HEXISTS', record, 'missingSinceMs') == 0 then
+  redis.call('HSET', record, 'missingSinceMs', whole(now_ms()))
 elseif changes.missing == false then
   redis.call('HDEL', record, 'missingSinceMs')
 end

@@ -16,7 +16,7 @@ for i = 1, #flat, 2 do
   end
 end
 if not known.op then
-  return { redis.call('SCARD', keys.unasked) > 0 and 'unsure' or 'none' }
+  return { redis.call('HLEN', keys.unasked) > 0 and 'unsure' or 'none' }
 end
 if ARGV[3] ~= '' and known.owner ~= ARGV[3] then
   return { 'none' }

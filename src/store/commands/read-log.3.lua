@@ -12,7 +12,7 @@ if not compared(generation, identity) then
 end
 local active, bytes = unpack(redis.call('HMGET', container_key(uuid), 'active', 'logBytes'))
 if not active then
-  return { redis.call('SCARD', keys.unasked) > 0 and 'unsure' or 'none' }
+  return { redis.call('HLEN', keys.unasked) > 0 and 'unsure' or 'none' }
 end
 bytes = bytes or '0'
 if tonumber(place) > tonumber(bytes) then

@@ -5,7 +5,6 @@ import type { MachineBrief } from '../../dispatch/container.ts'
 import { type Mark, onlyIn } from '../compares.ts'
 import type { Connection } from '../connection.ts'
 import { machineKind } from '../dispatch-keys.ts'
-import { pairs } from '../fields.ts'
 import type { Keys } from '../keys.ts'
 import { counterAhead } from '../operations.ts'
 import type { SealingKeys } from '../sealing.ts'
@@ -65,15 +64,14 @@ export class MachineStore {
   /** All machines that are not gone by proof, also while comparing. @throws {RetryLater} when Redis does not answer */
   async list(): Promise<MachineBrief[]> {
     const { briefs } = this.#keys.dispatch
-    const found = new Map<string, MachineBrief>()
-    let cursor = '0'
-    do {
-      const at = cursor
-      const [next, flat] = await this.#connection.read('hscan', redis => redis.hscan(briefs, at, 'COUNT', batch))
-      for (const [name, json] of pairs(flat)) found.set(name, parseMachine(json))
-      cursor = next
-    } while (cursor !== '0')
-    return [...found.values()]
+    const names = await this.#connection.read('hkeys', redis => redis.hkeys(briefs))
+    const found: MachineBrief[] = []
+    for (let from = 0; from < names.length; from += batch) {
+      const some = names.slice(from, from + batch)
+      const texts = await this.#connection.read('hmget', redis => redis.hmget(briefs, ...some))
+      for (const json of texts) if (json !== null) found.push(parseMachine(json))
+    }
+    return found
   }
 
   /** @param id the name of its record, or the cloud's id */
@@ -176,7 +174,7 @@ export class MachineStore {
 
   /** Names of machines that were not asked what they run, since the compare. */
   async unasked(): Promise<string[]> {
-    return this.#connection.read('smembers', redis => redis.smembers(this.#keys.dispatch.unasked))
+    return this.#connection.read('hkeys', redis => redis.hkeys(this.#keys.dispatch.unasked))
   }
 
   /** Whether the data of this Redis were compared with the cloud. Does not wait for a compare. */

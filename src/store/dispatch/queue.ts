@@ -22,13 +22,12 @@ export interface QueueLimits {
   readonly inAll: number
 }
 
-/** @param flat id, shape and count in turns */
-export function groupsOf(flat: readonly unknown[]): QueueGroup[] {
-  return Array.from({ length: flat.length / 3 }, (_, i) => ({
-    id: String(flat[3 * i]),
-    ...parseShape(String(flat[3 * i + 1])),
-    count: Number(flat[3 * i + 2]),
-  }))
+/** @param found shape and count in turns, without a shape for a group that is gone */
+export function groupsOf(ids: readonly string[], found: readonly unknown[]): QueueGroup[] {
+  return ids.flatMap((id, i) => {
+    const [shape, count] = [found[2 * i], Number(found[2 * i + 1])]
+    return typeof shape === 'string' ? [{ id, ...parseShape(shape), count }] : []
+  })
 }
 
 /** Containers that one command reads. */

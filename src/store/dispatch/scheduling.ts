@@ -78,7 +78,7 @@ export class SchedulingStore {
     const { throttle, version } = await this.throttle()
     const groups = await this.#scan('groups')
     if (!groups) return null
-    const queueGroups = groupsOf(groups.flat)
+    const queueGroups = groupsOf(groups.names, groups.found)
     const queue = new Map<string, Queued>()
     const byId = new Map(queueGroups.map(group => [group.id, group]))
     for (const part of partsOf(queueGroups, perGroup, inAll)) {
@@ -86,7 +86,7 @@ export class SchedulingStore {
     }
     const machines = await this.#scan('machines')
     if (!machines) return null
-    const briefs = machines.flat.flatMap((json, i) => (i % 2 === 1 ? [parseMachine(String(json))] : []))
+    const briefs = machines.found.flatMap(json => (json === null ? [] : [parseMachine(String(json))]))
     const assigned = briefs.flatMap(({ container }) =>
       container?.run === 0 && !queue.has(container.uuid) ? [container.uuid] : [],
     )
@@ -100,21 +100,21 @@ export class SchedulingStore {
     }
   }
 
+  /** Machines, or groups: they are named first, and then read in parts. */
   async #scan(what: 'machines' | 'groups') {
-    const found = new Map<string, readonly unknown[]>()
-    const size = what === 'machines' ? 2 : 3
-    let cursor = '0'
-    for (;;) {
-      const at = cursor
-      const args = (identity: string) => [identity, what, at, batch]
-      const answer = (await this.#connection.run('read-dispatch', [this.#keys.dispatch.generation], args)) as unknown[]
+    const { briefs, groups, generation } = this.#keys.dispatch
+    const names = await this.#connection.read('hkeys', redis => redis.hkeys(what === 'machines' ? briefs : groups))
+    const found: unknown[] = []
+    let [nowMs, unasked] = [0, 0]
+    for (let from = 0; from < Math.max(1, names.length); from += batch) {
+      const args = (identity: string) => [identity, what, ...names.slice(from, from + batch)]
+      const answer = (await this.#connection.run('read-dispatch', [generation], args)) as unknown[]
       if (answer[0] !== 'read') return null
-      const [, nowMs, unasked, next, flat] = answer as [string, string, number, string, unknown[]]
-      // A scan may show one of them twice.
-      for (let i = 0; i < flat.length; i += size) found.set(String(flat[i]), flat.slice(i, i + size))
-      if (next === '0') return { nowMs: Number(nowMs), unasked, flat: [...found.values()].flat() }
-      cursor = next
+      found.push(...answer.slice(3))
+      nowMs = Number(answer[1])
+      unasked = Number(answer[2])
     }
+    return { names, found, nowMs, unasked }
   }
 
   /** @returns false while comparing */

@@ -26,7 +26,7 @@ end
 -- is_unsure(op): true if a machine that was not asked yet may run this container: it was found by a compare, and the data may
 -- be older than what happened.
 local function is_unsure(op)
-  if redis.call('SCARD', keys.unasked) == 0 then
+  if redis.call('HLEN', keys.unasked) == 0 then
     return false
   end
   return tonumber(op) <= tonumber(redis.call('GET', keys.found) or 0)
@@ -34,8 +34,8 @@ end
 
 -- is_asked(name): this machine has said what it runs, or is gone by proof.
 local function is_asked(name)
-  redis.call('SREM', keys.unasked, name)
-  if redis.call('SCARD', keys.unasked) == 0 then
+  redis.call('HDEL', keys.unasked, name)
+  if redis.call('HLEN', keys.unasked) == 0 then
     redis.call('DEL', keys.found)
   end
 end

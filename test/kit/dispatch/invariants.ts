@@ -1,0 +1,172 @@
+/** What must be so in Redis after every command of dispatch: reads all keys, and lists what is not. */
+import type { Redis } from 'ioredis'
+import { encodeShape, groupOf, parseContainer, parseMachine, parseShape } from '../../../src/store/dispatch/forms.ts'
+import type { Keys } from '../../../src/store/keys.ts'
+
+type Fields = Record<string, string>
+
+interface Found {
+  readonly containers: ReadonlyMap<string, Fields>
+  readonly machines: ReadonlyMap<string, ReturnType<typeof parseMachine>>
+  readonly records: ReadonlyMap<string, Fields>
+  readonly waiting: Fields
+  readonly sent: Fields
+  readonly groups: Fields
+  readonly counts: Fields
+  readonly statuses: Fields
+  readonly ids: Fields
+  readonly unasked: readonly string[]
+  readonly found: string | null
+  /** By group: members with their scores. */
+  readonly members: ReadonlyMap<string, ReadonlyMap<string, number>>
+  readonly listed: ReadonlySet<string>
+  readonly ended: ReadonlySet<string>
+}
+
+/** @returns what is wrong, in words; nothing if all is consistent */
+export async function brokenRules(redis: Redis, keys: Keys): Promise<string[]> {
+  const found = await readAll(redis, keys)
+  const wrong: string[] = []
+  const must = (holds: boolean, words: string) => {
+    if (!holds) wrong.push(words)
+  }
+  checkContainers(found, must)
+  checkMachines(found, must)
+  checkSets(found, must)
+  for (const [uuid, fields] of found.containers) await checkStream(redis, keys, uuid, fields, must)
+  return wrong
+}
+
+type Must = (holds: boolean, words: string) => void
+
+const endedStates = ['Complete', 'Cancelled']
+
+function checkContainers(found: Found, must: Must): void {
+  const { containers, machines, waiting, sent, members, listed, ended } = found
+  for (const [uuid, fields] of containers) {
+    const { state, machine: name, group: id = '', priority } = fields
+    const isEnded = endedStates.includes(state!)
+    const waits = uuid in waiting
+    const isSent = uuid in sent
+    const brief = machines.get(name!)
+    must([...endedStates, 'Queued', 'Locked', 'Running'].includes(state!), `${uuid} has the state ${state}`)
+    must(
+      Number(waits) + Number(isSent) + Number(isEnded) === 1,
+      `${uuid} (${state}) waits, is sent, or has ended: one of these`,
+    )
+    must(state !== 'Queued' || waits, `${uuid} is queued, and does not wait`)
+    must(state !== 'Running' || isSent, `${uuid} runs, and was not sent`)
+    must((fields.active === '1') === !isEnded, `${uuid} is active if it has not ended`)
+    must(
+      groupOf(fields.shape!) === id && encodeShape(parseShape(fields.shape)) === fields.shape,
+      `${uuid} is of its group`,
+    )
+    const of = [...members].filter(([, those]) => those.has(uuid)).map(([group]) => group)
+    must(of.join() === (waits && priority !== '0' ? id : ''), `${uuid} (${state}, ${priority}) stands in groups ${of}`)
+    if (of.length > 0) must(members.get(id)!.get(uuid) === -Number(priority), `${uuid} stands at its priority`)
+    if (waits) {
+      const at = state === 'Locked' ? name : ''
+      const text = [id, priority, fields.queuedMs, fields.attempts, fields.version, at].join(' ')
+      must(waiting[uuid] === text, `${uuid} has the brief ${waiting[uuid]}, not ${text}`)
+    }
+    if (state === 'Locked' || state === 'Running') {
+      const { container } = brief ?? {}
+      must(container?.uuid === uuid, `${uuid} is ${state} on ${name}, which has ${container?.uuid}`)
+      must(container?.run === (isSent ? Number(fields.run) : 0), `${uuid} has the run that its machine has`)
+      must(brief?.ending === '' || isSent, `${uuid} is assigned to ${name}, which ends`)
+    }
+    if (isSent) must(sent[uuid] === name && Number(fields.run) > 0, `${uuid} was sent to ${name}`)
+    must(listed.has(uuid), `${uuid} is listed`)
+    must(ended.has(`${uuid} ${fields.owner}`) === isEnded, `${uuid} is listed as ended if it has`)
+    must(Number(fields.runs) <= Number(fields.most), `${uuid} was run ${fields.runs} times`)
+    must(
+      state !== 'Complete' || parseContainer(new Map(Object.entries(fields))).exitCode !== undefined,
+      `${uuid} has an exit code`,
+    )
+  }
+  for (const uuid of [...Object.keys(waiting), ...Object.keys(sent)]) must(containers.has(uuid), `${uuid} has a record`)
+}
+
+function checkMachines({ machines, records, containers, ids, unasked, found }: Found, must: Must): void {
+  for (const [name, brief] of machines) {
+    const { container, instance, state, ending } = brief
+    must(brief.name === name && brief.op === Number.parseInt(name, 36), `${name} has its name`)
+    must(records.get(name)?.active === '1' && records.get(name)?.op === String(brief.op), `${name} has an operation`)
+    must(instance === '' || ids[instance] === name, `${name} is found by ${instance}`)
+    must((state === 'shutdown') === (ending !== ''), `${name} is ${state}, and ends because of "${ending}"`)
+    if (!container) continue
+    const fields = containers.get(container.uuid)
+    must(fields?.machine === name, `${name} has ${container.uuid}, which is of ${fields?.machine}`)
+    must(
+      ['Locked', 'Running'].includes(fields?.state ?? ''),
+      `${name} has ${container.uuid}, which is ${fields?.state}`,
+    )
+    must(container.run === 0 || state !== 'idle', `${name} is ${state} with a container that was sent`)
+    must(container.supervisor === parseShape(fields?.shape).supervisor, `${name} knows a supervisor`)
+  }
+  for (const [id, name] of Object.entries(ids)) must(machines.get(name)?.instance === id, `${id} leads to ${name}`)
+  for (const name of unasked) must(machines.has(name), `${name} is to be asked, and not there`)
+  must(found === null || unasked.length > 0, 'what was found is forgotten once all were asked')
+}
+
+function checkSets({ containers, waiting, groups, counts, statuses, members }: Found, must: Must): void {
+  const expected: Record<string, number> = {}
+  for (const uuid of Object.keys(waiting)) {
+    const owner = containers.get(uuid)?.owner ?? ''
+    expected[owner] = (expected[owner] ?? 0) + 1
+  }
+  const texts = (of: Record<string, unknown>) =>
+    JSON.stringify(
+      Object.entries(of)
+        .map(([k, v]) => [k, String(v)])
+        .sort(),
+    )
+  must(texts(counts) === texts(expected), `counts are ${texts(counts)}, not ${texts(expected)}`)
+  must([...members.keys()].sort().join() === Object.keys(groups).sort().join(), 'each group has members, and a need')
+  for (const [id, those] of members) {
+    for (const uuid of those.keys())
+      must(containers.get(uuid)?.shape === groups[id], `${uuid} needs what its group needs`)
+  }
+  for (const id of Object.keys(statuses)) must(id in groups, `the group ${id} has a status, and is not there`)
+}
+
+async function checkStream(redis: Redis, keys: Keys, uuid: string, fields: Fields, must: Must): Promise<void> {
+  const ids = (await redis.xrange(keys.dispatch.containers.events(uuid), '-', '+')).map(([id]) => id)
+  const expected = Array.from({ length: Number(fields.seq) }, (_, i) => `${fields.op}-${i + 1}`)
+  must(ids.join() === expected.join() && ids.length > 0, `${uuid} has the events ${ids}, not ${expected}`)
+  const ttl = await redis.pttl(keys.dispatch.containers.record(uuid))
+  must(endedStates.includes(fields.state!) === ttl > 0, `${uuid} (${fields.state}) expires once it has ended`)
+}
+
+async function readAll(redis: Redis, keys: Keys): Promise<Found> {
+  const d = keys.dispatch
+  const hashesOf = async (prefix: string) => {
+    const found = new Map<string, Fields>()
+    for (const key of await redis.keys(`${prefix}*`)) found.set(key.slice(prefix.length), await redis.hgetall(key))
+    return found
+  }
+  const groupPrefix = d.group('')
+  const members = new Map<string, Map<string, number>>()
+  for (const key of await redis.keys(`${groupPrefix}*`)) {
+    const flat = await redis.zrange(key, '0', '-1', 'WITHSCORES')
+    const pairs = Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i]!, Number(flat[2 * i + 1])] as const)
+    members.set(key.slice(groupPrefix.length), new Map(pairs))
+  }
+  const briefs = Object.entries(await redis.hgetall(d.briefs))
+  return {
+    containers: await hashesOf(d.containers.record('')),
+    machines: new Map(briefs.map(([name, json]) => [name, parseMachine(json)])),
+    records: await hashesOf(d.machines.record('')),
+    waiting: await redis.hgetall(d.waiting),
+    sent: await redis.hgetall(d.sent),
+    groups: await redis.hgetall(d.groups),
+    counts: await redis.hgetall(d.counts),
+    statuses: await redis.hgetall(d.statuses),
+    ids: await redis.hgetall(d.ids),
+    unasked: await redis.hkeys(d.unasked),
+    found: await redis.get(d.found),
+    members,
+    listed: new Set(await redis.zrange(d.index, '0', '-1')),
+    ended: new Set(await redis.zrange(d.ended, '0', '-1')),
+  }
+}
