@@ -42,6 +42,7 @@ const services = [
   'postgresql',
   'prometheus',
   'redis-server',
+  'ssh',
 ]
 
 /** Installs packages as root. Their services start neither now nor, under systemd, at the next boot. */

@@ -26,6 +26,7 @@ export type Need =
   | 'java'
   | 'prometheus'
   | 'python'
+  | 'machines'
 
 /** Debian's Python makes no virtual environments without this package; other Pythons do. */
 const pythonVenv: DebianPart = {
@@ -72,6 +73,13 @@ const debianParts: Record<Need, DebianPart[]> = {
   java: [debianProgram('default-jre-headless', 'java')],
   prometheus: [debianProgram('prometheus', 'promtool')],
   python: [debianProgram('python3'), pythonVenv],
+  machines: [
+    debianProgram('openssh-server', 'sshd'),
+    debianProgram('openssh-client', 'ssh-keygen'),
+    debianProgram('catatonit'),
+    debianProgram('iproute2', 'ip'),
+    debianProgram('util-linux', 'unshare'),
+  ],
 }
 
 const goParts: Record<Need, GoProgram[]> = {
@@ -94,6 +102,7 @@ const goParts: Record<Need, GoProgram[]> = {
   java: [],
   prometheus: [],
   python: [],
+  machines: [],
 }
 
 /** The programs that set-up has found or installed. */

@@ -1,0 +1,93 @@
+/** A cloud of one test, bench or demo: moto, the front, and virtual machines where this machine can have them. */
+import type { z } from 'zod'
+import type { Clock } from '../../src/base/clock.ts'
+import type { ec2Parameters } from '../../src/config/dispatch-ec2.ts'
+import type { Call } from './call.ts'
+import { Faults } from './faults.ts'
+import { Front } from './front.ts'
+import type { Journal } from './journal.ts'
+import { Machines, type MachinesOptions } from './machines/machines.ts'
+import { type Moto, startMoto } from './moto.ts'
+import { Somebody } from './somebody.ts'
+import { textOf } from './xml.ts'
+
+export interface CloudOptions {
+  /** The folder of an open run, for logs. */
+  readonly stateDir: string
+  /** Virtual machines at the addresses of the instances. Default: none, and instances are entries of a list. */
+  readonly machines?: true | Omit<MachinesOptions, 'stateDir' | 'onEnd'>
+  /** Of faults by chance. Default 1. */
+  readonly seed?: number
+  readonly clock?: Clock
+  /** Called before RunInstances and TerminateInstances are passed on. */
+  readonly before?: (call: Call) => void | Promise<void>
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface Cloud {
+  readonly endpoint: string
+  readonly subnets: readonly string[]
+  readonly journal: Journal
+  readonly faults: Faults
+  /** Undefined without virtual machines. */
+  readonly machines: Machines | undefined
+  /** Others who use the same account. */
+  readonly somebody: Somebody
+  /** Instances that were asked for by the front, and have not ended. */
+  live(): readonly string[]
+  /** A block `DriverParameters` for it. */
+  readonly parameters: z.input<typeof ec2Parameters>
+  close(): Promise<void>
+}
+
+const region = 'us-east-1'
+
+export async function startCloud(options: CloudOptions): Promise<Cloud> {
+  const { stateDir, seed = 1, clock, before, signal } = options
+  const faults = new Faults(seed)
+  const moto = await startMoto(stateDir, region, signal)
+  const somebody = new Somebody(moto)
+  const machines = options.machines
+    ? await Machines.open({
+        ...(options.machines === true ? {} : options.machines),
+        stateDir,
+        onEnd: id => void powered(id),
+      })
+    : undefined
+  const front = new Front({ moto, faults, hosts: machines, clock, before })
+  // A machine that turns itself off is ended, as the driver asks EC2 to do.
+  const powered = async (id: string) => {
+    await somebody.ends(id).catch(() => {})
+    front.estate.end([id])
+  }
+  const endpoint = await front.listen()
+  const places = await makeNetwork(moto, machines)
+  return {
+    ...{ endpoint, faults, machines, somebody, journal: front.journal, subnets: places.subnets },
+    live: () => front.estate.live(),
+    parameters: {
+      ...{ Region: region, SubnetID: [...places.subnets], SecurityGroupIDs: [places.group], Endpoint: endpoint },
+      ...{ AccessKeyID: 'AKIAIOSFODNN7EXAMPLE', SecretAccessKey: 'example', AdminUsername: 'root' },
+    },
+    close: async () => {
+      await front.close()
+      await machines?.close()
+      await moto.stop()
+    },
+  }
+}
+
+/** A network with two subnets, at whose addresses machines come up. */
+async function makeNetwork(moto: Moto, machines: Machines | undefined) {
+  const { cidr = '10.200.0.0/22', subnets = ['10.200.0.0/23', '10.200.2.0/23'] } = machines?.network ?? {}
+  const made = async (action: string, name: string, parameters: Record<string, string>) =>
+    textOf(await moto.ask(action, parameters), name) ?? ''
+  const vpc = await made('CreateVpc', 'vpcId', { CidrBlock: cidr })
+  const ids: string[] = []
+  for (const [index, block] of subnets.entries()) {
+    const place = { VpcId: vpc, CidrBlock: block, AvailabilityZone: `${region}${'ab'[index]}` }
+    ids.push(await made('CreateSubnet', 'subnetId', place))
+  }
+  const about = { VpcId: vpc, GroupName: 'machines', GroupDescription: 'machines' }
+  return { subnets: ids, group: await made('CreateSecurityGroup', 'groupId', about) }
+}
