@@ -42,8 +42,11 @@ const services = [
   'postgresql',
   'prometheus',
   'redis-server',
-  'ssh',
+  'openssh-server',
 ]
+
+/** Services with another name than their package. */
+const serviceNames: Readonly<Record<string, string>> = { 'openssh-server': 'ssh' }
 
 /** Installs packages as root. Their services start neither now nor, under systemd, at the next boot. */
 export function installPackages(parts: DebianPart[], progress: Progress, signal?: AbortSignal): Promise<void> {
@@ -69,7 +72,7 @@ async function aptInstall(names: string[], signal?: AbortSignal): Promise<void> 
     await run('apt-get', [...patience, 'install', '-y', '--no-install-recommends', ...names], { env, signal })
     if (existsSync('/run/systemd/system')) {
       for (const service of services.filter(name => names.includes(name))) {
-        await attempt('systemctl', ['disable', '--quiet', service])
+        await attempt('systemctl', ['disable', '--quiet', serviceNames[service] ?? service])
       }
     }
   } finally {

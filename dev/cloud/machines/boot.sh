@@ -12,6 +12,10 @@ mount --rbind /dev dev
 mount -t devpts -o newinstance,ptmxmode=0666,mode=0620 devpts dev/pts
 mount -t tmpfs tmpfs dev/shm
 mount -t tmpfs -o mode=755 tmpfs run
+# Files of people and of other runs stay unseen.
+mount -t tmpfs -o mode=1777 tmpfs tmp
+mount -t tmpfs -o mode=700 tmpfs root
+mount -t tmpfs -o mode=755 tmpfs home
 for path in $SHARED; do
   if [ -d "$path" ]; then mkdir -p ".$path"; else mkdir -p ".${path%/*}"; touch ".$path"; fi
   mount --bind "$path" ".$path"
@@ -20,7 +24,7 @@ done
 hostname "$NAME"
 mkdir -p run/sshd var/lib/cloud usr/local/sbin
 # Nobody but whom the user data name may log in.
-rm -rf root/.ssh etc/ssh/ssh_host_*
+rm -f etc/ssh/ssh_host_*
 ssh-keygen -q -t ed25519 -N '' -C "$NAME" -f etc/ssh/ssh_host_ed25519_key
 printf '#!/bin/sh\nexec kill -TERM 1\n' >usr/local/sbin/poweroff
 chmod 755 usr/local/sbin/poweroff
