@@ -1,5 +1,5 @@
 /** Which numbers are believed: none is more than a day beyond Redis' clock. `include/draw.lua` has the same bound. Pure. */
-import { opOfName } from './tagging.ts'
+import { machineOp } from '../store/dispatch/forms.ts'
 
 const dayMs = 86_400_000
 
@@ -17,7 +17,7 @@ export function highestOf(
   names: readonly string[],
   redisMs: number,
 ): { readonly highestOp: number; readonly ahead: number } {
-  const ops = names.flatMap(name => opOfName(name) ?? [])
+  const ops = names.flatMap(name => machineOp(name) ?? [])
   const believed = ops.filter(op => op <= boundAt(redisMs))
   return { highestOp: believed.reduce((highest, op) => Math.max(highest, op), 0), ahead: ops.length - believed.length }
 }

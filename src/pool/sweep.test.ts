@@ -15,7 +15,15 @@ function sweeperOf(options: Partial<FakeCloudOptions> = {}) {
     clock.advance(passedMs)
     state.sweeper ??= new Sweeper({
       ...site.adoption,
-      ...{ cloud: site.calls, clock, lease: 'lease', intervalMs: minuteMs, bootingMs: 10 * minuteMs, patienceMs: 5000 },
+      ...{
+        cloud: site.calls,
+        clock,
+        lease: 'lease',
+        intervalMs: minuteMs,
+        bootingMs: 10 * minuteMs,
+        patienceMs: 5000,
+        tombstoneMs: minuteMs,
+      },
       leases: { acquireTask: async () => (state.isTaken ? null : { token: 'token', release: async () => {} }) },
       onSwept: report => void reports.push(report),
       failpoint: () => {},

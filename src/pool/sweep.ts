@@ -22,7 +22,7 @@ export interface CloudCalls {
 }
 
 export interface SweeperOptions extends AdoptionOptions {
-  readonly machines: Pick<MachineStore, 'adopt' | 'list' | 'find' | 'kill'>
+  readonly machines: Pick<MachineStore, 'adopt' | 'list' | 'find' | 'kill' | 'forget'>
   readonly cloud: CloudCalls
   readonly leases: Pick<Leases, 'acquireTask'>
   /** Key of the lease. */
@@ -32,6 +32,8 @@ export interface SweeperOptions extends AdoptionOptions {
   readonly intervalMs: number
   /** TimeoutBooting: what was made before a machine, and has none after so long, is removed. */
   readonly bootingMs: number
+  /** How long what shows up of a failed creation is known to be over. */
+  readonly tombstoneMs: number
   /** How long the cloud may take to list. */
   readonly patienceMs: number
   readonly onSwept: (report: SweepReport) => void
@@ -119,6 +121,7 @@ export class Sweeper {
     for (const { name, instance } of retag) await this.#aside(() => this.#retag(name, instance), undefined)
     const absent = await this.#lookFor(unlisted)
     const removed = await this.#removeLeftovers(briefs)
+    await machines.forget(this.#options.tombstoneMs)
     onSwept({ ...absent, strays: strays.length, retagged: retag.length, removed })
   }
 

@@ -3,6 +3,7 @@ import type { Instance } from '../clouds/driver.ts'
 import type { OfferedType } from '../dispatch/configured.ts'
 import type { MachineBrief } from '../dispatch/container.ts'
 import { isMarkedSecret, type TagNames } from '../dispatch/tags.ts'
+import { machineOp } from '../store/dispatch/forms.ts'
 import type { StrayMachine } from '../store/dispatch/machines.ts'
 
 export type Tags = Readonly<Record<string, string>>
@@ -35,7 +36,7 @@ export class Tagging {
   /** The name of the record that asked for it; '' if the tag is not a name of one. */
   intentOf(tags: Tags): string {
     const name = own(tags, this.#options.names.intent)
-    return opOfName(name) === undefined ? '' : name
+    return machineOp(name) === undefined ? '' : name
   }
 
   strayOf({ id, tags, address = '', providerType }: Instance): Stray {
@@ -73,9 +74,3 @@ export class Tagging {
 }
 
 const own = (tags: Tags, name: string): string => (Object.hasOwn(tags, name) ? (tags[name] ?? '') : '')
-
-/** The op of a machine's name, which is that op in base 36; undefined for any other text. */
-export function opOfName(name: string): number | undefined {
-  const op = /^[0-9a-z]{1,11}$/.test(name) ? Number.parseInt(name, 36) : Number.NaN
-  return Number.isSafeInteger(op) && op > 0 && op.toString(36) === name ? op : undefined
-}

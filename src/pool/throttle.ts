@@ -1,5 +1,4 @@
 /** What the cloud's answers teach, and the pace of calls, for all replicas: both are in Redis. */
-import type { Clock } from '../base/clock.ts'
 import { RetryLater } from '../base/errors.ts'
 import { afterCreate, type CreateOutcome } from '../dispatch/throttle.ts'
 import type { MachineStore } from '../store/dispatch/machines.ts'
@@ -12,7 +11,6 @@ export interface ThrottlesOptions {
   readonly groupOf: (type: string) => string
   /** MaxCloudOpsPerSecond; 0 is no limit. */
   readonly perSecond: number
-  readonly clock: Pick<Clock, 'wallMs'>
 }
 
 /** How often another replica may have learnt something first. */

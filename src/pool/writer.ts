@@ -1,5 +1,6 @@
 /** Writes what a pass decided, in short calls, and why containers wait. */
 import { randomBytes, randomUUID } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { sealedName } from '../base/subject.ts'
 import type { Decision, NewMachine, Outcome, SchedulingStore } from '../store/dispatch/scheduling.ts'
 import { machineKind } from '../store/dispatch-keys.ts'
@@ -25,10 +26,10 @@ export interface Written {
   readonly isCut: boolean
 }
 
-/** Redis does nothing else meanwhile, so each call is short. */
-const batch = 200
 /** So many are written by one pass: what it has read grows old. */
 const mostOfPass = 2_000
+/** Others have their turn after so many plans. */
+const sealedAtOnce = 100
 /** As Arvados has it: 40 hexadecimal digits. */
 const secretBytes = 20
 
@@ -47,15 +48,12 @@ export class Writer {
   }
 
   /** @returns null while comparing, or if another replica has the lease: nothing after that was written */
-  async write(token: string, drafts: readonly Draft[]): Promise<Written | null> {
-    const sum = { done: 0, changed: 0, heldOp: 0, isCut: drafts.length > mostOfPass }
-    for (let at = 0; at < Math.min(drafts.length, mostOfPass); at += batch) {
-      const decisions = await this.#whole(drafts.slice(at, Math.min(at + batch, mostOfPass)))
-      if (decisions === null) return null
-      const outcomes = await this.#options.store.write(token, decisions)
-      if (outcomes === null) return null
-      for (const [i, outcome] of outcomes.entries()) count(sum, outcome, decisions[i]!)
-    }
+  async write(token: string, all: readonly Draft[]): Promise<Written | null> {
+    const decisions = await this.#whole(all.slice(0, mostOfPass))
+    const outcomes = decisions && (await this.#options.store.write(token, decisions))
+    if (!outcomes) return null
+    const sum = { done: 0, changed: 0, heldOp: 0, isCut: all.length > mostOfPass }
+    for (const [i, outcome] of outcomes.entries()) count(sum, outcome, decisions[i]!)
     return sum
   }
 
@@ -75,11 +73,17 @@ export class Writer {
     const drawn = await store.draw(wishes, sealer.ids)
     if (drawn === null) return null
     const names = [...drawn.names]
-    return drafts.map(draft => {
-      if (draft.what !== 'create') return draft
+    const whole: Decision[] = []
+    for (const draft of drafts) {
+      if (draft.what !== 'create') {
+        whole.push(draft)
+        continue
+      }
       const { container, wish } = draft
-      return { what: 'create', container, create: this.#machine(names.pop()!, drawn.keyId, wish) }
-    })
+      whole.push({ what: 'create', container, create: this.#machine(names.shift()!, drawn.keyId, wish) })
+      if (whole.length % sealedAtOnce === 0) await setImmediate()
+    }
+    return whole
   }
 
   #machine(name: string, keyId: string, { type, tenant }: Wish): NewMachine {
@@ -87,7 +91,7 @@ export class Writer {
     const nonce = randomUUID()
     const plan = JSON.stringify({ secret: randomBytes(secretBytes).toString('hex') })
     const sealedPlan = sealer.seal(plan, sealedName({ kind: machineKind, name }), nonce, keyId)
-    return { name, nonce, sealedPlan, type, tenant, ...offerOf(type), timeoutMs: lifeMs }
+    return { name, nonce, sealedPlan, keyId, type, tenant, ...offerOf(type), timeoutMs: lifeMs }
   }
 }
 

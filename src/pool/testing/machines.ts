@@ -55,6 +55,7 @@ export class FakeMachines {
     return { answer: late ? 'late' : 'adopted', name }
   }
 
+  forget = async (): Promise<number> => 0
   doubt = async (): Promise<boolean> => this.isMarked
   compared = async (): Promise<boolean> => this.isCompared
 }

@@ -90,3 +90,9 @@ export function newMachine(
   const texts = { idleBehavior: 'run', broken: '', instance: '', address: '', ending: '', lastContainer: '' }
   return { ...blank, ...texts, ...of }
 }
+
+/** @returns undefined for what is not the name of a machine as we write it */
+export function machineOp(name: string): number | undefined {
+  const op = /^[1-9a-z][0-9a-z]{0,10}$/.test(name) ? Number.parseInt(name, 36) : Number.NaN
+  return Number.isSafeInteger(op) ? op : undefined
+}

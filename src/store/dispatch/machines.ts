@@ -8,7 +8,7 @@ import { machineKind } from '../dispatch-keys.ts'
 import type { Keys } from '../keys.ts'
 import { counterAhead } from '../operations.ts'
 import type { SealingKeys } from '../sealing.ts'
-import { newMachine, parseMachine, wellFormed } from './forms.ts'
+import { machineOp, newMachine, parseMachine, wellFormed } from './forms.ts'
 
 /** A machine of our set that no record has. */
 export interface StrayMachine {
@@ -172,6 +172,18 @@ export class MachineStore {
     return true
   }
 
+  /**
+   * Forgets machines whose operation failed and of which nothing is left, a few at once.
+   * @param tombstoneMs how long what shows up of them is known to be over
+   * @returns how many
+   */
+  async forget(tombstoneMs: number): Promise<number> {
+    const args = (identity: string) => [identity, batch, tombstoneMs]
+    const answer = await this.#connection.run('forget-machines', [this.#keys.dispatch.generation], args)
+    if (answer === -1) throw new RetryLater(comparing)
+    return Number(answer)
+  }
+
   /** Names of machines that were not asked what they run, since the compare. */
   async unasked(): Promise<string[]> {
     return this.#connection.read('hkeys', redis => redis.hkeys(this.#keys.dispatch.unasked))
@@ -186,9 +198,3 @@ export class MachineStore {
 }
 
 export const comparing = 'the records are being compared with the cloud'
-
-/** @returns undefined for what is not the name of a machine as we write it */
-export function machineOp(name: string): number | undefined {
-  const op = /^[1-9a-z][0-9a-z]{0,10}$/.test(name) ? Number.parseInt(name, 36) : Number.NaN
-  return Number.isSafeInteger(op) ? op : undefined
-}

@@ -5,8 +5,7 @@ import type { ShutdownReason, Throttle } from '../../dispatch/types.ts'
 import type { Connection } from '../connection.ts'
 import type { Keys } from '../keys.ts'
 import { counterAhead } from '../operations.ts'
-import { newMachine, parseMachine, wellFormed } from './forms.ts'
-import { machineOp } from './machines.ts'
+import { machineOp, newMachine, parseMachine, wellFormed } from './forms.ts'
 import { groupsOf, partsOf, type Queued, type QueueGroup, type QueueLimits, readQueued } from './queue.ts'
 import { encodeThrottle, parseThrottle } from './throttles.ts'
 
@@ -194,10 +193,11 @@ export class SchedulingStore {
     return true
   }
 
-  async throttle(): Promise<{ readonly throttle: Throttle; readonly version: number }> {
-    const text = await this.#connection.read('get', redis => redis.get(this.#keys.dispatch.throttle))
-    const [, version = '0', json = ''] = /^(\d+) (.*)$/s.exec(text ?? '') ?? []
-    return { throttle: parseThrottle(json), version: Number(version) }
+  /** @returns it with Redis' clock, by which its pauses end */
+  async throttle(): Promise<{ readonly throttle: Throttle; readonly version: number; readonly nowMs: number }> {
+    const [now, text] = (await this.#connection.run('read-throttle', [this.#keys.dispatch.throttle], [])) as string[]
+    const [, version = '0', json = ''] = /^(\d+) (.*)$/s.exec(text!) ?? []
+    return { throttle: parseThrottle(json), version: Number(version), nowMs: Number(now) }
   }
 
   /** @returns false if another version stands. Written again, it is the same */
