@@ -90,6 +90,8 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   'src/machines': [
     ...['src/base', 'src/telemetry', 'src/store', 'src/ops', 'src/dispatch', 'src/clouds', 'src/ssh'],
   ],
+  // Decides for all replicas, by lease: who gets which machine, and what the cloud has that no record knows.
+  'src/pool': ['src/base', 'src/telemetry', 'src/store', 'src/leases', 'src/duties', 'src/dispatch', 'src/clouds'],
   // The HTTP API, and the processes.
   'src/api': [
     ...['src/base', 'src/config', 'src/telemetry', 'src/tls', 'src/http', 'src/identity', 'src/labs', 'src/form'],
