@@ -55,6 +55,7 @@ export function joinPool(basics: Basics, store: DispatchStore, { cloud, types }:
   const sweeper = new Sweeper({
     ...{ ...common, lease: keys.dispatch.sweepLease },
     ...{ intervalMs: CloudVMs.SyncInterval, bootingMs: CloudVMs.TimeoutBooting },
+    tombstoneMs: config.times.tombstoneSeconds * 1000,
     onAdopted: () => {},
     onSwept: () => {},
   })

@@ -1,0 +1,197 @@
+/** Replicas that serve dispatch, with a Redis of their own: real processes, and real machines of a cloud of this host. */
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Redis as Client } from 'ioredis'
+import ssh2 from 'ssh2'
+import { stringify } from 'yaml'
+import type { Redis } from '../../../dev/redis/redis.ts'
+import type { ConfigInput } from '../../../dev/stack/config.ts'
+import { Replica } from '../../../dev/stack/replicas.ts'
+import { systemClock } from '../../../src/base/clock.ts'
+import { configSchema } from '../../../src/config/schema.ts'
+import type { MachineBrief } from '../../../src/dispatch/container.ts'
+import type { RunSpec } from '../../../src/dispatch/protocol.ts'
+import { Connection } from '../../../src/store/connection.ts'
+import { ContainerStore } from '../../../src/store/dispatch/containers.ts'
+import type { ContainerShown } from '../../../src/store/dispatch/forms.ts'
+import { MachineStore } from '../../../src/store/dispatch/machines.ts'
+import { Keys } from '../../../src/store/keys.ts'
+import { Sealer } from '../../../src/store/sealing.ts'
+import { folderVariable } from '../failpoints/arms.ts'
+import { FailpointArms } from '../failpoints/failpoint-arms.ts'
+import { programWithout } from '../program/controlled.ts'
+import { controlVariable } from '../program/controls.ts'
+import { startTestRedis } from '../store/redis.ts'
+import { testBed } from '../testbed.ts'
+import { brokenRules } from './invariants.ts'
+
+type Dispatch = NonNullable<ConfigInput['dispatch']>
+
+export interface DispatchFleetOptions {
+  readonly replicas?: number
+  /** Of the block `CloudVMs`. Default: the driver `loopback`, with short times. */
+  readonly cloud?: Dispatch['CloudVMs']
+  readonly types?: Dispatch['InstanceTypes']
+  readonly containers?: Partial<Dispatch['Containers']>
+  readonly engine?: ConfigInput['engine']
+  readonly env?: Readonly<Record<string, string>>
+  /** Whether Redis keeps its data over a restart. */
+  readonly aof?: boolean
+}
+
+export interface Wish {
+  readonly command: readonly string[]
+  readonly vcpus?: number
+  readonly owner?: string
+  readonly priority?: number
+  readonly environment?: Readonly<Record<string, string>>
+  readonly maxRunSeconds?: number
+  readonly mostRuns?: number
+}
+
+const gib = 2 ** 30
+const types: Dispatch['InstanceTypes'] = {
+  small: { VCPUs: 1, RAM: '4GiB', Price: 0.1 },
+  large: { VCPUs: 4, RAM: '16GiB', Price: 0.4 },
+}
+
+/** Times by which a machine of this host lives in seconds. */
+export const quickTimes = {
+  ...{ PollInterval: '1s', ProbeInterval: '1s', SyncInterval: '2s', TimeoutIdle: '3s', TimeoutBooting: '60s' },
+  ...{ TimeoutProbe: '60s', TimeoutShutdown: '2s', TimeoutSignal: '1s', TimeoutTERM: '10s' },
+  ...{ MaxCloudOpsPerSecond: 0, MaxConcurrentInstanceCreateOps: 4 },
+} as const
+
+export class DispatchFleet {
+  readonly name: string
+  readonly stateDir: string
+  readonly failpoints: FailpointArms
+  readonly replicas: Replica[] = []
+  readonly containers: ContainerStore
+  readonly machines: MachineStore
+  readonly client: Client
+  readonly #redis: Redis
+  readonly #connection: Connection
+  readonly #sealer: Sealer
+
+  private constructor(name: string, stateDir: string, redis: Redis, sealingKey: Buffer) {
+    this.name = name
+    this.stateDir = stateDir
+    this.failpoints = new FailpointArms(join(stateDir, 'failpoints'))
+    this.#redis = redis
+    this.#sealer = new Sealer([sealingKey])
+    this.client = new Client(redis.url)
+    const config = configSchema.parse({ redis: { url: redis.url, keyPrefix: name } }).redis
+    this.#connection = new Connection({ config, clock: systemClock })
+    const keys = new Keys(name)
+    const connection = this.#connection
+    const sealing = { ids: this.#sealer.ids, keepMs: 60_000, idleMs: 20_000 }
+    this.containers = new ContainerStore({ connection, keys, sealing, clusterId: 'zzzzz', idempotencyMs: 600_000 })
+    this.machines = new MachineStore({ connection, keys, sealing })
+  }
+
+  static async start(options: DispatchFleetOptions = {}): Promise<DispatchFleet> {
+    const name = `dsp-${randomBytes(3).toString('hex')}`
+    const stateDir = join(testBed().stateDir, 'fleets', name)
+    mkdirSync(stateDir, { recursive: true })
+    const redis = await startTestRedis({ stateDir, keyPrefix: name, aof: options.aof ?? false })
+    const sealingKey = randomBytes(32)
+    const secrets = {
+      'dispatch.token': randomBytes(24).toString('hex'),
+      'management.token': randomBytes(24).toString('hex'),
+      'sealing.key': sealingKey.toString('base64'),
+      'dispatch.key': ssh2.utils.generateKeyPairSync('ed25519').private,
+    }
+    for (const [file, text] of Object.entries(secrets)) writeFileSync(join(stateDir, file), text, { mode: 0o600 })
+    const configFile = join(stateDir, 'skylab.yaml')
+    writeFileSync(configFile, stringify(configOf(name, redis.programUrl, stateDir, options)), { mode: 0o600 })
+    const fleet = new DispatchFleet(name, stateDir, redis, sealingKey)
+    const { program, nodeArgs, env } = await programWithout(process.env[controlVariable] ?? '')
+    const environment = { ...env, ...options.env, [folderVariable]: fleet.failpoints.folder }
+    fleet.#connection.open()
+    for (let count = 1; count <= (options.replicas ?? 2); count++) {
+      const one = { stateDir, configFile, name: `dispatch-${count}`, program, nodeArgs, env: environment }
+      fleet.replicas.push(await Replica.start(one))
+    }
+    await Promise.all(fleet.replicas.map(replica => replica.ready()))
+    return fleet
+  }
+
+  /** Submits a container, as REST does. @returns its uuid */
+  async submit(wish: Wish): Promise<string> {
+    const { owner = 'ada', vcpus = 1, environment = {}, command, maxRunSeconds = 0, mostRuns = 3 } = wish
+    const spec: RunSpec = {
+      ...{ command, image: 'busybox', environment, cwd: '/', mounts: {}, vcpus, ramBytes: gib, maxRunSeconds },
+    }
+    const accepted = await this.containers.accept({
+      nonce: randomBytes(8).toString('hex'),
+      view: {
+        ...{ owner, command, container_image: 'busybox', environment, cwd: '/', mounts: {} },
+        runtime_constraints: { vcpus, ram: gib, gpus: 0 },
+        scheduling_parameters: { preemptible: false, supervisor: false, max_run_time: maxRunSeconds },
+        container_count_max: mostRuns,
+      },
+      shape: {
+        need: { vcpus, ramBytes: gib, scratchBytes: 0, gpus: 0, preemptible: false },
+        ...{ tenant: 'default', supervisor: false },
+      },
+      priority: wish.priority ?? 500,
+      sealSpec: (keyId, sealedName, nonce) => this.#sealer.seal(JSON.stringify(spec), sealedName, nonce, keyId),
+    })
+    if (!('uuid' in accepted)) throw new Error(`not accepted: ${JSON.stringify(accepted)}`)
+    return accepted.uuid
+  }
+
+  async find(uuid: string): Promise<ContainerShown> {
+    const found = await this.containers.find(uuid)
+    if (!found) throw new Error(`no container ${uuid}`)
+    return found
+  }
+
+  /** What a container has printed, as far as it is kept. */
+  async output(uuid: string): Promise<string> {
+    const read = await this.containers.log(uuid, 0)
+    return Buffer.concat(read?.pieces.map(({ bytes }) => bytes) ?? []).toString()
+  }
+
+  list(): Promise<MachineBrief[]> {
+    return this.machines.list()
+  }
+
+  /** Rules of the keys in Redis that are broken now. */
+  broken(): Promise<readonly string[]> {
+    return brokenRules(this.client, new Keys(this.name))
+  }
+
+  log(): string {
+    return this.replicas.map(({ name }) => readFileSync(join(this.stateDir, 'log', `${name}.log`), 'utf8')).join('\n')
+  }
+
+  async stop(): Promise<void> {
+    this.failpoints.letGo()
+    await Promise.all(this.replicas.map(replica => replica.stop()))
+    this.client.disconnect()
+    await this.#connection.close()
+    await this.#redis.stop()
+  }
+}
+
+function configOf(name: string, redisUrl: string, stateDir: string, options: DispatchFleetOptions): ConfigInput {
+  return {
+    ...{ run: ['dispatch'], installation: name, logLevel: 'debug' },
+    api: { host: '127.0.0.1' },
+    redis: { url: redisUrl, keyPrefix: name },
+    sealing: { keyFiles: ['sealing.key'] },
+    engine: { leaseTtlMs: 3000, scanIntervalMs: 500, ...options.engine },
+    dispatch: {
+      ...{ clusterId: 'zzzzz', tokenFile: 'dispatch.token', managementTokenFile: 'management.token' },
+      InstanceTypes: options.types ?? types,
+      CloudVMs: options.cloud ?? {
+        ...{ Driver: 'loopback', DriverParameters: { Directory: join(stateDir, 'cloud') }, BootProbeCommand: 'true' },
+        ...quickTimes,
+      },
+      Containers: { DispatchPrivateKey: 'dispatch.key', RuntimeEngine: 'process', ...options.containers },
+    },
+  }
+}
