@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CloudCall, Driver, Instance, Intent } from '../driver.ts'
+import { IntentOver } from '../errors.ts'
 
 /** One account of a cloud. */
 export interface TestCloud {
@@ -90,6 +91,20 @@ export function contractOf(name: string, start: () => Promise<TestCloud>, option
         await expect.poll(() => idsOf(site), patience).toEqual([again.id])
         const other = await site.create(site.intent())
         await expect.poll(() => idsOf(site), patience).toEqual([again.id, other.id].toSorted())
+      }),
+      patienceMs * 3,
+    )
+
+    test(
+      'create rejects a token whose machine has ended, when it promises one machine of a token',
+      at(async site => {
+        if (!site.driver.idempotentCreate) return
+        const intent = site.intent()
+        const { id } = await site.create(intent)
+        await site.driver.destroy(id, call)
+        await gone(site, id)
+        await expect(site.create(intent)).rejects.toBeInstanceOf(IntentOver)
+        expect(await liveOf(site)).toEqual([])
       }),
       patienceMs * 3,
     )
