@@ -22,7 +22,7 @@ async function test(options: TestOptions, signal: AbortSignal): Promise<number> 
   if (options.redisInContainers || choice.containers)
     await (await import('./process/containers.ts')).assertEngineAnswers()
   const tools = unit
-    ? await setup(['redis', 'postgres', 'balancer'], progress, signal)
+    ? await setup(['redis', 'postgres', 'balancer', 'machines'], progress, signal)
     : await setupSuites(choice, realNode, progress, signal)
   if (options.whole && !unit) await setupPython(progress, signal)
   const context: TestContext = {

@@ -53,6 +53,11 @@ interface Invocation extends Output {
 export async function main(args: readonly string[], invocation: Invocation): Promise<number | undefined> {
   const { out, err } = invocation
   if (args[0] === 'runner' && invocation.runner) return invocation.runner(args.slice(1))
+  // A machine of the driver `loopback`, which starts it: no command for people.
+  if (args[0] === 'loopback-machine' && args[1] !== undefined) {
+    await (await import('./clouds/loopback/machine.ts')).runMachine(args[1])
+    return undefined
+  }
   const command = parseCommand(args)
   if (command === undefined) {
     err(usage)

@@ -87,9 +87,7 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   // The program on such a machine: it starts often, and loads nothing of the controller.
   'src/runner': ['src/base', 'src/dispatch/protocol.ts', 'src/dispatch/lines.ts'],
   // The machines of a cloud, each as one long operation.
-  'src/machines': [
-    ...['src/base', 'src/telemetry', 'src/store', 'src/ops', 'src/dispatch', 'src/clouds', 'src/ssh'],
-  ],
+  'src/machines': [...['src/base', 'src/telemetry', 'src/store', 'src/ops', 'src/dispatch', 'src/clouds', 'src/ssh']],
   // Decides for all replicas, by lease: who gets which machine, and what the cloud has that no record knows.
   'src/pool': ['src/base', 'src/telemetry', 'src/store', 'src/leases', 'src/duties', 'src/dispatch', 'src/clouds'],
   // The HTTP API, and the processes.

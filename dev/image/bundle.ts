@@ -52,6 +52,8 @@ export async function bundle(options: BundleOptions): Promise<string> {
     alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js', graphql: 'graphql/index.mjs' },
     // ssh2 does without its native parts, and catches the failure of their `require`.
     external: ['cpu-features', '*.node'],
+    // ssh2 names files by it that it does not read here: its WebAssembly is in its text.
+    define: { __dirname: '"/"' },
     banner: { js: require },
     plugins: [thinClient, thinUndici],
     // V8 keeps the text of every file: without indentation it takes a quarter less. Lines stay short for stack traces.

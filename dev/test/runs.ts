@@ -36,7 +36,8 @@ export async function setupSuites(
   signal: AbortSignal,
 ): Promise<Tools> {
   const onNode: Need[] = realNode ? ['policies', 'names'] : []
-  await setup(['clocks', 'curl', 'postgres', 'prometheus', 'browser', 'python', 'ingress', ...onNode], progress, signal)
+  const always: Need[] = ['clocks', 'curl', 'postgres', 'prometheus', 'browser', 'python', 'ingress', 'machines']
+  await setup([...always, ...onNode], progress, signal)
   if (realNode) await setupPython(progress, signal)
   return setupStack({ ...choice, realNode: realNode ? 'auto' : 'never', kwok: 1, audit: true }, progress, signal)
 }
