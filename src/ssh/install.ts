@@ -3,6 +3,7 @@
  * name: whatever ends in the middle, a file under its name is whole. Two keepers may do it at once.
  */
 import { randomBytes } from 'node:crypto'
+import { Slots } from '../base/slots.ts'
 import { MachineLacks, Unreachable } from './errors.ts'
 import type { RunOptions } from './exec.ts'
 import type { Exit, Installed, InstallOptions } from './machine.ts'
@@ -25,10 +26,20 @@ export async function install(run: Run, program: RunnerProgram, options: Install
   const folder = `${directory}/skylab~${program.hash}`
   const there = await survey(run, program, folder, limits)
   const missing = program.files.filter(({ name, sha256 }) => there.get(name) !== sha256)
-  for (const file of missing) await put(run, file, folder, limits)
+  for (const file of missing) await copiesOf(program).run(() => put(run, file, folder, limits), signal)
   const paths = program.files.map(({ name }) => quoted(`${folder}/${name}`))
   await start(run, paths[0]!, limits)
   return { command: paths.join(' '), skipped: missing.length === 0 }
+}
+
+/** Copies at once of one program: more of them would make each other late. */
+const mostCopies = 4
+const copies = new WeakMap<RunnerProgram, Slots>()
+
+function copiesOf(program: RunnerProgram): Slots {
+  const slots = copies.get(program) ?? new Slots(mostCopies)
+  copies.set(program, slots)
+  return slots
 }
 
 type Limits = Pick<RunOptions, 'signal' | 'timeoutMs'>

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { connect } from '../../ssh/connect.ts'
 import { someKey } from '../../ssh/testing/keys.ts'
-import type { CloudCall, Instance, Intent } from '../driver.ts'
+import type { CloudCall, Driver, Instance, Intent } from '../driver.ts'
 import { contractOf } from '../testing/contract.ts'
-import { LoopbackDriver } from './driver.ts'
+import { createLoopbackDriver } from './driver.ts'
 import { endProcesses, isRunning, machineMark } from './processes.ts'
 import { machineCommand } from './testing/command.ts'
 
@@ -16,6 +16,9 @@ const ours = someKey()
 const secret = 'a-secret-of-this-machine-0123456789'
 const call: CloudCall = { signal: new AbortController().signal, agent: 'test/1/1' }
 const newFolder = () => mkdtempSync(join(tmpdir(), 'skylab-loopback-'))
+
+const at = (directory: string, set: string) =>
+  createLoopbackDriver({ directory, sets: { tag: 'InstanceSetID', values: [set] }, launch: machineCommand })
 
 const intentOf = (over: Pick<Intent, 'token' | 'tags'>): Intent => ({
   ...{ providerType: 'small', image: '', publicKey: ours.public, addedScratchBytes: 0, preemptible: false },
@@ -25,7 +28,7 @@ const intentOf = (over: Pick<Intent, 'token' | 'tags'>): Intent => ({
 
 contractOf('loopback', async () => {
   const folder = newFolder()
-  const driver = (set: string) => new LoopbackDriver({ folder, set, launch: machineCommand })
+  const driver = (set: string) => at(folder, set)
   const foreigners: string[] = []
   return {
     driver,
@@ -51,10 +54,10 @@ contractOf('loopback', async () => {
 
 describe('a loopback machine', () => {
   let folder: string
-  let driver: LoopbackDriver
+  let driver: Driver
   beforeAll(() => {
     folder = newFolder()
-    driver = new LoopbackDriver({ folder, set: 'ours', launch: machineCommand })
+    driver = at(folder, 'ours')
   })
   afterEach(async () => {
     for (const { id } of await driver.list(call)) await driver.destroy(id, call)

@@ -15,31 +15,38 @@ import { machineMark } from './processes.ts'
 
 export interface LoopbackOptions {
   /** All replicas of the computer share it. */
-  readonly folder: string
-  /** Value of the tag `InstanceSetID`. */
-  readonly set: string
+  readonly directory: string
+  readonly sets: OurSets
   /** The command that runs a machine, to which its folder is added. Default: this program's. */
   readonly launch?: readonly string[] | undefined
   readonly clock?: Clock | undefined
 }
 
-export class LoopbackDriver implements Driver {
+/** Machines with one of these values are ours. */
+interface OurSets {
+  readonly tag: string
+  readonly values: readonly string[]
+}
+
+export const createLoopbackDriver = (options: LoopbackOptions): Driver => new LoopbackDriver(options)
+
+class LoopbackDriver implements Driver {
   readonly name = 'loopback'
   readonly idempotentCreate = true
   readonly #machines: Machines
-  readonly #set: string
+  readonly #sets: OurSets
   readonly #launch: readonly string[]
   readonly #clock: Clock
 
-  constructor({ folder, set, launch = ownCommand(), clock = systemClock }: LoopbackOptions) {
-    this.#machines = new Machines(resolve(folder))
-    this.#set = set
+  constructor({ directory, sets, launch = ownCommand(), clock = systemClock }: LoopbackOptions) {
+    this.#machines = new Machines(resolve(directory))
+    this.#sets = sets
     this.#launch = launch
     this.#clock = clock
   }
 
   async create(intent: Intent, _prepared: readonly PreResource[], call: CloudCall): Promise<Instance> {
-    const id = this.#machines.idOf(this.#set, intent.token)
+    const id = this.#machines.idOf(intent.tags[this.#sets.tag] ?? '', intent.token)
     await mkdir(this.#machines.folder, { recursive: true, mode: 0o700 })
     await this.#change(call, async () => {
       if (await this.#machines.make(id, intent)) this.#start(id)
@@ -85,7 +92,10 @@ export class LoopbackDriver implements Driver {
 
   async close(): Promise<void> {}
 
-  readonly #isOurs = ({ tags }: Instance): boolean => tags.InstanceSetID === this.#set
+  readonly #isOurs = ({ tags }: Instance): boolean => {
+    const set = tags[this.#sets.tag]
+    return set !== undefined && this.#sets.values.includes(set)
+  }
 
   async #change({ signal, check, failpoint }: CloudCall, change: () => Promise<void>): Promise<void> {
     signal.throwIfAborted()
