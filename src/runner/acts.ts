@@ -122,7 +122,7 @@ export class Acts {
       const upTo = seq <= told ? seq : Math.min(seq, await lastSeq(folder))
       if (upTo > folder.acked()) folder.setAcked(upTo)
       await failpoint('runner.ack.stored')
-      if (folder.isAcked()) return runs.forget(folder, { begun: true })
+      if (folder.isAcked()) return runs.forgetIfRoom(folder, true)
       const segments = folder.segments()
       // The last one is still written.
       segments.slice(0, -1).forEach(({ path }, index) => {
@@ -147,7 +147,8 @@ export class Acts {
   /** Whether this very run was begun, and is not forgotten. */
   async #isSame(uuid: string, run: number): Promise<boolean> {
     const folder = this.#parts.runs.of(uuid, run)
-    return folder !== undefined && ['held', 'ended'].includes(await this.#parts.runs.standing(folder))
+    if (!folder?.warrant()) return false
+    return ['held', 'ended'].includes(await this.#parts.runs.standing(folder))
   }
 
   async #begin(folder: RunFolder, warrant: Warrant): Promise<void> {

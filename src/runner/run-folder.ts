@@ -42,6 +42,7 @@ const endPage = 2
 const ackPage = 3
 const pages = 4
 
+const stateName = 'state'
 const segmentForm = /^out\.(\d{1,16})$/
 
 /** A file of output, by the number of its first entry. */
@@ -94,10 +95,10 @@ export class RunFolder {
     rmSync(this.path, { recursive: true, force: true })
   }
 
-  /** What is acknowledged to its end: only the state is left. */
-  removeOutput(): void {
-    for (const { path } of this.segments()) rmSync(path, { force: true })
-    rmSync(join(this.path, 'work'), { recursive: true, force: true })
+  /** Leaves nothing but the state, which says that this run has ended: all that needs room, and all secrets. */
+  empty(): void {
+    for (const name of readdirSync(this.path))
+      if (name !== stateName) rmSync(join(this.path, name), { recursive: true, force: true })
   }
 
   /** @returns undefined when it was not written to its end, or was removed */
@@ -167,7 +168,7 @@ export class RunFolder {
   }
 
   get #slots(): string {
-    return join(this.path, 'state')
+    return join(this.path, stateName)
   }
 
   #read(page: number): unknown {

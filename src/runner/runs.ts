@@ -56,26 +56,27 @@ export class Runs {
   async settle(folders: readonly RunFolder[]): Promise<void> {
     for (const folder of folders) {
       const standing = await this.standing(folder)
-      if (standing === 'unbegun') this.#forgetIfRoom(folder, false)
-      if (standing === 'ended' && folder.isAcked()) this.#forgetIfRoom(folder, true)
+      if (standing === 'unbegun') this.forgetIfRoom(folder, false)
+      if (standing === 'ended' && folder.isAcked()) this.forgetIfRoom(folder, true)
       if (standing === 'lost') await this.#end(folder)
     }
   }
 
   /** The number stays for ever; the rest goes, with its secrets. To be called inside the gate. */
-  forget(folder: RunFolder, { begun }: { readonly begun: boolean }): void {
-    // Makes room for the number, if there is none.
-    folder.removeOutput()
-    this.#machine.past.add(folder.uuid, { run: folder.run, begun })
-    folder.remove()
-  }
-
-  #forgetIfRoom(folder: RunFolder, begun: boolean): void {
+  forgetIfRoom(folder: RunFolder, begun: boolean): void {
     try {
-      this.forget(folder, { begun })
+      this.#forget(folder, begun)
     } catch (error) {
+      // The next look tries again.
       if (!isNoRoom(error)) throw error
     }
+  }
+
+  #forget(folder: RunFolder, begun: boolean): void {
+    // Makes room for the number. Where there is still none, the state is left, and remembers it.
+    folder.empty()
+    this.#machine.past.add(folder.uuid, { run: folder.run, begun })
+    folder.remove()
   }
 
   async listed(folder: RunFolder): Promise<Listed | undefined> {
