@@ -38,12 +38,14 @@ test('a container is sent, runs and is complete, and its machine is idle again',
 test('send answers the same machine with the same run, and nobody else', async () => {
   const { uuid, by, run } = await dispatch().sent()
   const again = await keeping().send(by, uuid)
-  expect(again).toMatchObject({ answer: 'send', run, owner: 'ada', view: { uuid }, nonce: uuid, priority: 500 })
+  expect(again).toMatchObject({ answer: 'send', run, owner: 'ada', view: { uuid }, priority: 500 })
   expect(again).toMatchObject({ sealedSpec: `spec first container:${uuid}`, shape: { tenant: 'default' } })
   const other = await dispatch().boot(await dispatch().accept())
   expect(await keeping().send(other, uuid)).toEqual({ answer: 'changed' })
+  expect((await keeping().read(by)).cancelled).toBe('')
   await dispatch().containers.change(uuid, undefined, { cancel: 'no' })
   expect(await keeping().send(by, uuid)).toEqual({ answer: 'cancelled' })
+  expect((await keeping().read(by)).cancelled).toBe('no')
 })
 
 test('nothing is sent to a machine that ends, is held, drained or broken, or has it no more', async () => {
@@ -58,9 +60,33 @@ test('nothing is sent to a machine that ends, is held, drained or broken, or has
     await dispatch().machines.setBehavior(by.name, 'run')
     expect(await dispatch().assign(uuid, by.name)).toBe('done')
   }
+  // No script writes such a brief: the last look before sending refuses it nevertheless.
+  const { redis, keys } = dispatch().store
+  const brief = (await redis.hget(keys.dispatch.briefs, by.name))!
+  for (const [answer, more] of [
+    ['hold', { idleBehavior: 'hold' }],
+    ['drain', { idleBehavior: 'drain' }],
+    ['ending', { ending: 'x' }],
+  ] as const) {
+    await redis.hset(keys.dispatch.briefs, by.name, JSON.stringify({ ...JSON.parse(brief), ...more }))
+    expect(await keeping().send(by, uuid)).toEqual({ answer })
+  }
+  await redis.hset(keys.dispatch.briefs, by.name, brief)
   await keeping().keep(by, { ending: 'no' })
   expect(await keeping().send(by, uuid)).toEqual({ answer: 'changed' })
   expect(await dispatch().found(uuid)).toMatchObject({ state: 'Queued' })
+})
+
+test('an epoch that a machine has heard is believed up to a day beyond Redis’ clock', async () => {
+  const by = await dispatch().boot(await dispatch().accept())
+  const heard = by.epoch + 3_600_000_000
+  expect(await keeping().floor(by, heard)).toBe(true)
+  expect(await keeping().floor(by, heard - 9)).toBe(true)
+  expect(await keeping().floor(by, heard + 2 * 86_400_000_000)).toBe(false)
+  expect(await keeping().floor(by, Number.MAX_SAFE_INTEGER)).toBe(false)
+  const next = await dispatch().own(by.name)
+  expect(next.epoch).toBe(heard + 1)
+  await expect(keeping().floor(by, heard + 5)).rejects.toThrow('another owner')
 })
 
 test('a former owner of a machine writes nothing', async () => {
