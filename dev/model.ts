@@ -1,12 +1,13 @@
 /**
- * Checks the model in docs/model/: it must hold in every run without a control. A control switches one rule of the
- * protocol off and must break exactly the property that it names.   npm run model [-- NAME…]
+ * Checks the models in docs/model/: they must hold in every run without a control. A control switches one rule of the
+ * protocol off and must break exactly the property that it names.   npm run model [-- NAME… | MODULE]
  */
 
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import model from '../docs/model/runs.json' with { type: 'json' }
+import dispatch from '../docs/model/dispatch.json' with { type: 'json' }
+import labs from '../docs/model/runs.json' with { type: 'json' }
 import { type CheckOptions, check, fetchChecker, type Verdict } from './model/checker.ts'
 import { runProgram } from './process/program.ts'
 import { createProgress, type Progress } from './process/progress.ts'
@@ -23,6 +24,16 @@ interface ModelRun {
   readonly constants: Constants
 }
 
+/** A module of docs/model/ with its runs. */
+interface Model {
+  readonly module: string
+  readonly defaults: Constants
+  readonly invariants: readonly string[]
+  /** Whether a control looks at its own property alone. Others break on the way there, by a shorter trace that says less. */
+  readonly alone: boolean
+  readonly runs: readonly ModelRun[]
+}
+
 interface Result {
   readonly run: string
   readonly states: number
@@ -36,22 +47,35 @@ interface Result {
 }
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const runs: readonly ModelRun[] = model.runs
-const invariants = [
-  'OneOwner',
-  'OpsAreNew',
-  'NothingStale',
-  'NothingStaleSeen',
-  'NothingLeft',
-  'Settled',
-  'Kept',
-  'Stands',
-  'NobodyCutOff',
+const models: readonly Model[] = [
+  {
+    ...labs,
+    module: 'Skylab',
+    alone: false,
+    invariants: [
+      'OneOwner',
+      'OpsAreNew',
+      'NothingStale',
+      'NothingStaleSeen',
+      'NothingLeft',
+      'Settled',
+      'Kept',
+      'Stands',
+      'NobodyCutOff',
+    ],
+  },
+  {
+    ...dispatch,
+    module: 'Dispatch',
+    alone: true,
+    invariants: ['OneRun', 'Accepted', 'Finished', 'Bounded', 'NoLeak', 'IntentFirst', 'Known', 'NotAgain'],
+  },
 ]
 
 /** TLC's configuration. Safety uses symmetric replicas; with fairness, symmetry would hide operations that never end. */
-export function configurationOf({ fair, constants }: ModelRun): string {
+export function configurationOf(model: Model, { fair, expects, constants }: ModelRun): string {
   const values: Constants = { Replicas: '{r1, r2}', None: 'None', ...model.defaults, ...constants }
+  const invariants = expects && model.alone ? [expects] : model.invariants
   const show = (value: Constants[string]) => (typeof value === 'boolean' ? String(value).toUpperCase() : String(value))
   return [
     `SPECIFICATION ${fair ? 'FairSpec' : 'Spec'}`,
@@ -64,13 +88,13 @@ export function configurationOf({ fair, constants }: ModelRun): string {
 
 type Place = Pick<CheckOptions, 'java' | 'jar' | 'signal'>
 
-async function runOne(run: ModelRun, place: Place, progress: Progress): Promise<Result> {
+async function runOne(model: Model, run: ModelRun, place: Place, progress: Progress): Promise<Result> {
   const begunMs = performance.now()
   const verdict: Verdict = await progress.part(`model: ${run.name}`, () =>
     check({
       ...place,
-      module: join(root, 'docs', 'model', 'Skylab.tla'),
-      configuration: configurationOf(run),
+      module: join(root, 'docs', 'model', `${model.module}.tla`),
+      configuration: configurationOf(model, run),
       folder: join(root, '.artefacts', 'model', run.name),
       // With one worker the counterexample is the shortest, and the same in each run.
       workers: run.expects ? 1 : availableParallelism(),
@@ -110,17 +134,21 @@ function tableOf(results: readonly Result[]): string {
 
 async function main(signal: AbortSignal): Promise<number> {
   const names = process.argv.slice(2)
-  const unknown = names.filter(name => !runs.some(run => run.name === name))
+  const runs = models.flatMap(model => model.runs.map(run => ({ model, run, names: [run.name, model.module] })))
+  const known = runs.flatMap(run => run.names)
+  const unknown = names.filter(name => !known.includes(name))
   if (unknown.length > 0) {
-    process.stderr.write(`no such run: ${unknown.join(' ')}; there are: ${runs.map(run => run.name).join(' ')}\n`)
+    process.stderr.write(`no such run: ${unknown.join(' ')}; there are: ${[...new Set(known)].join(' ')}\n`)
     return 2
   }
   const progress = createProgress()
   const tools = await setup(['java'], progress, signal)
   const place = { java: tools.program('java'), jar: await fetchChecker(progress, signal), signal }
   const results: Result[] = []
-  for (const run of runs.filter(({ name }) => names.length === 0 || names.includes(name))) {
-    const result = await runOne(run, place, progress)
+  for (const { model, run } of runs.filter(
+    each => names.length === 0 || each.names.some(name => names.includes(name)),
+  )) {
+    const result = await runOne(model, run, place, progress)
     results.push(result)
     process.stdout.write(`RESULT ${JSON.stringify(result)}\n`)
   }

@@ -64,7 +64,7 @@ RedisLoses ==
   /\ UNCHANGED <<cloud, used, ghost>>
 
 Fault ==
-  \/ \E r \in Replicas : Crash(r) \/ \E s \in Slots : Claimed(s) /\ Claim(r, s)
+  \/ \E r \in Replicas : Crash(r) \/ \E s \in Slots : TakeOver(r, s)
   \/ \E v \in Ids : PowerOff(v) \/ \E c \in Containers : SupervisorDies(v, c)
   \/ \E s \in Slots : EndUnreachable(s)
   \/ \E c \in Containers : TakeBack(c) \/ Requeue(c) \/ Cancel(c)

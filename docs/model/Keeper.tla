@@ -87,12 +87,13 @@ Scheduler ==
 Owns(r, s) == compared /\ inst[s] # None /\ inst[s].keeper = r
 Claimed(s) == inst[s] # None /\ inst[s].keeper # None
 
-\* A replica claims an instance, and draws an epoch. The former keeper is dead, or stopped past its lease.
-Claim(r, s) ==
-  /\ compared /\ inst[s] # None
-  /\ IF Claimed(s) THEN inst[s].keeper # r /\ May("pauses") /\ Count("pauses") ELSE UNCHANGED left
+Takes(r, s) ==
   /\ inst' = [inst EXCEPT ![s].epoch = DrawEpoch(s), ![s].keeper = r]
   /\ UNCHANGED <<con, compared, cloud, backup, used, ghost>>
+\* A replica claims an instance without a keeper, and draws an epoch.
+Claim(r, s) == compared /\ inst[s] # None /\ ~Claimed(s) /\ Takes(r, s) /\ UNCHANGED left
+\* The keeper is stopped past its lease, and another replica claims. The former one wakes and goes on, unaware.
+TakeOver(r, s) == compared /\ Claimed(s) /\ inst[s].keeper # r /\ May("pauses") /\ Count("pauses") /\ Takes(r, s)
 
 Inside == UNCHANGED <<compared, rest>>
 
@@ -208,7 +209,7 @@ Complete(r, s, c) ==
   /\ Inside /\ UNCHANGED <<inst, calls, wire>>
 
 \* The runner has the end of the run without a result, or has barred it: proof. As a control, it just lacks the run.
-Free_(r, s, c) ==
+FreeByProof(r, s, c) ==
   /\ Attached(r, s) /\ IsOf(c, s) /\ Sent(c)
   /\ IF Lacks(s, c) THEN ~ProofBars ELSE It(s).st[c] \in {"none", "lost", "told"}
   /\ con' = [con EXCEPT ![c] = Freed(@)]
@@ -216,11 +217,11 @@ Free_(r, s, c) ==
   /\ Inside /\ UNCHANGED <<inst, calls, wire>>
 
 Keepers == \E r \in Replicas, s \in Slots :
-  \/ ~Claimed(s) /\ Claim(r, s)
+  \/ Claim(r, s)
   \/ CallCreate(r, s) \/ DropIntent(r, s) \/ CallDestroy(r, s) \/ Gone(r, s)
   \/ \E v \in Ids : Learn(r, s, v)
   \/ Hello(r, s) \/ Refused(r, s) \/ BringBack(r, s)
   \/ \E c \in Containers :
        \/ Start(r, s, c) \/ StartFirst(r, s, c) \/ StartAgain(r, s, c) \/ Kill(r, s, c)
-       \/ Complete(r, s, c) \/ Free_(r, s, c)
+       \/ Complete(r, s, c) \/ FreeByProof(r, s, c)
 =============================================================================

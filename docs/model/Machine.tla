@@ -119,31 +119,32 @@ ListingShows(v) ==
 -----------------------------------------------------------------------------
 (* The runner *)
 Obeyed(m) == EpochChecked => m.epoch = vm[m.vm].epoch
-Read(m) == wire' = wire \ {m}
+Lines(verb) == {m \in wire : m.verb = verb}
 
 \* The runner reads a start. It starts only a higher run, and no second one beside one that runs.
-StartLands(m) ==
-  /\ m.verb = "start" /\ Read(m)
-  /\ LET it == vm[m.vm] IN
-     IF Obeyed(m) /\ (RunChecked => m.run > it.run[m.c]) /\ it.st[m.c] # "on"
-     THEN /\ vm' = [vm EXCEPT ![m.vm].run[m.c] = m.run, ![m.vm].st[m.c] = "on"]
-          /\ ghost' = [ghost EXCEPT !.again = @ \/ \E v \in Ids : Up(v) /\ vm[v].st[m.c] \in {"done", "told"}]
-     ELSE UNCHANGED <<vm, ghost>>
+StartLands ==
+  /\ \E m \in Lines("start") :
+       LET it == vm[m.vm] IN
+       /\ wire' = wire \ {m}
+       /\ IF Obeyed(m) /\ (RunChecked => m.run > it.run[m.c]) /\ it.st[m.c] # "on"
+          THEN /\ vm' = [vm EXCEPT ![m.vm].run[m.c] = m.run, ![m.vm].st[m.c] = "on"]
+               /\ ghost' = [ghost EXCEPT !.again = @ \/ \E v \in Ids : Up(v) /\ vm[v].st[m.c] \in {"done", "told"}]
+          ELSE UNCHANGED <<vm, ghost>>
   /\ UNCHANGED <<redis, calls, backup, used, left>>
 
 \* The runner reads a kill. It also bars the run: a start of it that comes later is refused.
-KillLands(m) ==
-  /\ m.verb = "kill" /\ Read(m)
-  /\ LET it == vm[m.vm] IN
-     IF Obeyed(m) /\ m.run >= it.run[m.c]
-     THEN vm' = [vm EXCEPT ![m.vm].run[m.c] = m.run,
-                           ![m.vm].st[m.c] = IF @ = "on" THEN "lost" ELSE @]
-     ELSE UNCHANGED vm
+KillLands ==
+  /\ \E m \in Lines("kill") :
+       LET it == vm[m.vm] IN
+       /\ wire' = wire \ {m}
+       /\ IF Obeyed(m) /\ m.run >= it.run[m.c]
+          THEN vm' = [vm EXCEPT ![m.vm].run[m.c] = m.run, ![m.vm].st[m.c] = IF @ = "on" THEN "lost" ELSE @]
+          ELSE UNCHANGED vm
   /\ UNCHANGED <<redis, calls, rest>>
 
-\* The channel breaks before the runner reads the line.
+\* The channel breaks before the runner reads a line.
 LineVanishes ==
-  /\ \E m \in wire : Read(m)
+  /\ \E m \in wire : wire' = wire \ {m}
   /\ UNCHANGED <<redis, vm, calls, rest>>
 
 \* The command of a container exits. The runner keeps the result until it is acknowledged.
@@ -155,6 +156,5 @@ Exit(v, c) ==
 World ==
   \/ \E s \in Slots : CreateLands(s)
   \/ \E v \in Ids : DestroyLands(v) \/ ListingShows(v) \/ \E c \in Containers : Exit(v, c)
-  \/ CallVanishes \/ LineVanishes
-  \/ \E m \in wire : StartLands(m) \/ KillLands(m)
+  \/ CallVanishes \/ StartLands \/ KillLands \/ LineVanishes
 =============================================================================
