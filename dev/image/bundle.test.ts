@@ -13,6 +13,9 @@ test('bundle makes a program without source and packages, and with only the used
   try {
     const main = await bundle({ dir })
     expect(await run(process.execPath, [main, '--version'])).toBe(`skylab ${packageJson.version}\n`)
+    const runner = join(dirname(main), 'runner.cjs')
+    expect(await run(process.execPath, [runner, '--version'])).toBe(`skylab ${packageJson.version}\n`)
+    expect((await stat(runner)).size).toBeLessThan(mib / 4)
     const names = (await readdir(dirname(main))).filter(name => name.endsWith('.mjs'))
     const sizes = await Promise.all(names.map(async name => (await stat(join(dirname(main), name))).size))
     const total = sizes.reduce((sum, size) => sum + size, 0)

@@ -5,10 +5,12 @@
 import { cpSync, existsSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build, type Plugin } from 'esbuild'
+import { build, type Metafile, type Plugin } from 'esbuild'
 
 const checkout = fileURLToPath(new URL('../..', import.meta.url))
 const entries = { main: 'src/main.ts', serve: 'src/run/serve.ts' }
+/** For machines of a cloud: one file, which they get with the image's Node (docs/dispatch-machines.md). */
+const runner = { file: 'runner.cjs', entry: 'src/runner/main.ts' }
 /** Files that modules read at run time, from the folder beside them. */
 const besideModules = ['src/store/commands', 'src/api/document/page']
 /**
@@ -62,13 +64,27 @@ export async function bundle(options: BundleOptions): Promise<string> {
     sourcemap: maps && 'external',
     logLevel: 'warning',
   })
-  if (account) writeFileSync(account, JSON.stringify(metafile))
+  const ofRunner = await bundleRunner(root, dist)
+  if (account) {
+    const outputs = { ...metafile.outputs, ...ofRunner.outputs }
+    writeFileSync(account, JSON.stringify({ inputs: { ...metafile.inputs, ...ofRunner.inputs }, outputs }))
+  }
   for (const folder of besideModules)
     cpSync(join(root, folder), join(dist, folder.split('/').at(-1)!), { recursive: true })
   // The unbundled files (of the API's page) are found as packages.
   const packages = join(dir, 'node_modules')
   if (!existsSync(packages)) symlinkSync(join(checkout, 'node_modules'), packages)
   return join(dist, 'main.mjs')
+}
+
+/** CommonJS: it starts 10 ms sooner than a module. */
+async function bundleRunner(root: string, dist: string): Promise<Metafile> {
+  const { metafile } = await build({
+    ...{ metafile: true, absWorkingDir: root, entryPoints: [runner.entry], outfile: join(dist, runner.file) },
+    ...{ bundle: true, platform: 'node', format: 'cjs', target: 'node24' },
+    ...{ minifyWhitespace: true, lineLimit: 160, logLevel: 'warning' },
+  })
+  return metafile
 }
 
 /** Keeps one class of the Kubernetes client. Thousands of others only set their own properties: no side effect. */
