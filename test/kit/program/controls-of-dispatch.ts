@@ -6,7 +6,13 @@ export const controlsOfDispatch: readonly Control[] = [
     // Any connection may act, whoever said hello meanwhile.
     name: 'runner-no-epoch',
     attacks: [{ name: 'dispatch V1 random', expected: /overlap|was not refused/ }],
-    edits: [{ file: 'src/runner/acts.ts', find: 'if (!this.isCurrent())', replace: 'if (this.#epoch === 0)' }],
+    edits: [
+      {
+        file: 'src/runner/acts.ts',
+        find: 'return epoch === this.#epoch && connection === this.#connection',
+        replace: 'return this.#epoch > 0 && epoch > 0 && connection !== undefined',
+      },
+    ],
   },
   {
     // A machine takes any run of a container.
