@@ -53,7 +53,8 @@ export class Keeper {
       const { brief, cancelled } = await keeping.read()
       if (brief.ending !== '') return { events: [['info', `It ends: ${brief.ending}`]] }
       await this.#act(brief, cancelled)
-      if (this.#line.awayMs > parts.times.letGoMs)
+      // A machine that boots answers nobody.
+      if (this.#line.wasOpen && this.#line.awayMs > parts.times.letGoMs)
         throw new LetGo(`the machine cannot be reached: ${this.#line.reason}`)
       const timer = new AbortController()
       const due = clock.sleep(this.#restMs(), AbortSignal.any([signal, timer.signal]))
@@ -148,7 +149,7 @@ export class Keeper {
     this.#started = `${uuid} ${run}`
     if (answer === 'started') return
     // Our epoch is the highest, so nobody starts this run any more.
-    await keeping.tell(uuid, run, { what: 'lacks' })
+    await keeping.tell(uuid, run, { what: 'lacks', why: answer.message })
     if (answer.refused === 'broken') await keeping.keep({ broken: answer.message })
   }
 

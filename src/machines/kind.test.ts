@@ -118,7 +118,7 @@ test('a start that the machine refuses is proof that the run did not begin', asy
   site.startAnswer = { refused: 'broken', message: 'the disk is full' }
   const life = site.live('serve')
   await until(() => site.brief?.broken).toBe('the disk is full')
-  expect(site.told).toEqual([{ what: 'lacks' }])
+  expect(site.told).toEqual([{ what: 'lacks', why: 'the disk is full' }])
   await end(site, life)
 })
 
@@ -200,4 +200,12 @@ test('a machine is destroyed again when the cloud still shows it', async () => {
   site.end()
   await life
   expect(site.log.at(-1)).toBe('gone')
+})
+
+test('an operation ends when an owner before buried the machine', async () => {
+  const site = new Site({ ...booted, ending: 'idle' })
+  site.end()
+  await site.live('destroy')
+  await site.live('gone')
+  expect(site.log.filter(each => each === 'gone')).toHaveLength(1)
 })

@@ -33,6 +33,7 @@ export class Line {
   readonly #rarely: Rarely
   #link: RunnerLink | undefined
   #running: Promise<void> | undefined
+  #wasOpen = false
   /** Since when the machine cannot be reached, by our clock; undefined while it is. */
   #awaySinceMs: number | undefined
   #defect: unknown
@@ -48,6 +49,11 @@ export class Line {
   /** The channel, while there is one. */
   get link(): RunnerLink | undefined {
     return this.#link
+  }
+
+  /** Whether there was a channel. */
+  get wasOpen(): boolean {
+    return this.#wasOpen
   }
 
   /** How long it has had no channel; 0 while it has. */
@@ -166,12 +172,13 @@ export class Line {
     const { parts, epoch, plan } = this.#context
     const { signal } = this.#closed
     const installed = await machine.install(await parts.program(), { signal })
-    const channel = await machine.channel(`${installed.command} runner attach`, { signal })
+    const channel = await machine.channel(`${parts.runnerEnv} ${installed.command} runner attach`, { signal })
     this.#handlers.onOpening()
     const link = await parts.link(channel, epoch!, plan!, this.#handlers)
     try {
       await this.#handlers.onOpen(link)
       this.#link = link
+      this.#wasOpen = true
       this.#awaySinceMs = undefined
       this.#rarely.worked()
       this.#handlers.onChange()

@@ -65,6 +65,8 @@ export interface MachineParts {
   /** Makes of a machine's answer what this tag has in place of its secret; '' where it is of another. */
   readonly digest: (tag: string) => (answer: string) => string
   readonly bootProbe: string
+  /** What the runner is given: `env NAME=value …`. */
+  readonly runnerEnv: string
   readonly link: (
     channel: MachineChannel,
     epoch: number,

@@ -6,6 +6,8 @@ import { RetryLater } from '../../base/errors.ts'
 import { isAbsent } from '../../clouds/absence.ts'
 import type { CloudCall } from '../../clouds/driver.ts'
 import { CloudRefused } from '../../clouds/errors.ts'
+import type { MachineBrief } from '../../dispatch/container.ts'
+import { MachineGone } from '../../store/dispatch/keeping.ts'
 import { later } from '../cloud.ts'
 import type { MachineContext, MachineResult, MachineStep } from '../shape.ts'
 
@@ -16,13 +18,23 @@ export const endSteps = (prefix: string): readonly MachineStep[] => [
 ]
 
 async function destroyMachine(context: MachineContext): Promise<MachineResult> {
-  const { brief } = await context.keeping.read()
-  if (brief.instance === '') return 'nothing'
+  const brief = await briefOf(context)
+  if (!brief || brief.instance === '') return 'nothing'
   await context.keeping.keep({ state: 'shutdown', ending: brief.ending || 'its creation failed' })
   await context.failpoint('before-act')
   await destroy(context, brief.instance)
   await context.failpoint('after-act')
   return { events: [['info', `Asked the cloud to end ${brief.instance}: ${brief.ending}`]] }
+}
+
+/** @returns undefined once the machine is gone by proof: an owner before this one did not come to end the operation */
+async function briefOf({ keeping }: MachineContext): Promise<MachineBrief | undefined> {
+  try {
+    return (await keeping.read()).brief
+  } catch (error) {
+    if (error instanceof MachineGone) return undefined
+    throw error
+  }
 }
 
 async function destroy(context: MachineContext, id: string): Promise<void> {
@@ -38,7 +50,8 @@ async function destroy(context: MachineContext, id: string): Promise<void> {
 }
 
 async function awaitGone(context: MachineContext): Promise<MachineResult> {
-  const { brief } = await context.keeping.read()
+  const brief = await briefOf(context)
+  if (!brief) return 'nothing'
   if (brief.instance !== '') await untilGone(context, brief.instance)
   await context.keeping.gone()
   return { events: [['info', brief.instance === '' ? 'There never was a machine' : `${brief.instance} is gone`]] }

@@ -1,6 +1,5 @@
 /** For tests: one machine with its keeper, between a record in memory, a cloud that obeys, and a runner that does too. */
 import { systemClock } from '../../base/clock.ts'
-import { Fenced } from '../../base/errors.ts'
 import type { Driver, Instance } from '../../clouds/driver.ts'
 import type { MachineBrief } from '../../dispatch/container.ts'
 import type { Entry, Listed, Warrant } from '../../dispatch/protocol.ts'
@@ -8,7 +7,13 @@ import type { CreateOutcome } from '../../dispatch/throttle.ts'
 import type { Claimed } from '../../ops/kind.ts'
 import { Unreachable } from '../../ssh/errors.ts'
 import type { Machine } from '../../ssh/machine.ts'
-import type { KeepingStore, MachineChanges, MachineFacts, Told } from '../../store/dispatch/keeping.ts'
+import {
+  type KeepingStore,
+  type MachineChanges,
+  type MachineFacts,
+  MachineGone,
+  type Told,
+} from '../../store/dispatch/keeping.ts'
 import type { NewEvent } from '../../store/records.ts'
 import { noTracing } from '../../telemetry/tracing.ts'
 import { Cloud } from '../cloud.ts'
@@ -129,6 +134,7 @@ export class Site {
       connect: async () => this.#connect(),
       digest: () => answer => answer,
       bootProbe: 'true',
+      runnerEnv: 'env',
       link: async (_, epoch, __, handlers) => this.#link(epoch, handlers),
       warrant: (of, { run, owner }) => ({ uuid: of, run, owner, spec: {}, seal: 's' }) as unknown as Warrant,
       found: listed => (listed.seal === 's' ? (listed as never) : undefined),
@@ -157,7 +163,7 @@ export class Site {
 
   #keeping() {
     const kept = () => {
-      if (!this.brief) throw new Fenced('buried')
+      if (!this.brief) throw new MachineGone('gone')
       return this.brief
     }
     const read = async () => ({ brief: kept(), facts: this.facts, cancelled: this.cancelled, nowMs: Date.now() })

@@ -1,4 +1,5 @@
 /** Joins the keepers of machines: the kind `instance`, and all that its steps need. */
+import { RetryLater } from '../../base/errors.ts'
 import { Slots } from '../../base/slots.ts'
 import { sealedName } from '../../base/subject.ts'
 import type { Driver } from '../../clouds/driver.ts'
@@ -62,7 +63,7 @@ function machineParts(
   { throttles, types }: KeeperShared,
 ): Omit<MachineParts, 'cloud' | 'wakes' | 'keeping'> {
   const { config, settings, clock } = basics
-  const { CloudVMs } = config.dispatch!
+  const { CloudVMs, Containers } = config.dispatch!
   const { token, previousTokens, privateKey, runnerBinary } = settings.dispatch!
   const tokens = [token, ...previousTokens]
   const key = parsePrivateKey(privateKey, 'dispatch.Containers.DispatchPrivateKey')
@@ -86,11 +87,11 @@ function machineParts(
     },
     program: () => {
       program ??= runnerProgram({ deploy: runnerBinary, path: CloudVMs.DeployRunnerDirectory })
-      // A file that cannot be read now may be readable later.
-      program.catch(() => {
+      return program.catch(error => {
+        // A file that cannot be read now may be readable later.
         program = undefined
+        throw new RetryLater((error as Error).message)
       })
-      return program
     },
     intent: (brief, secret) => ({
       ...{ token: brief.name, providerType: brief.providerType, image: CloudVMs.ImageID, publicKey: key.publicKey },
@@ -104,6 +105,7 @@ function machineParts(
     connect: options => connect({ ...options, key }),
     digest: tag => answer => (matchesSecretTag(tag, answer, tokens) ? tag : ''),
     bootProbe: CloudVMs.BootProbeCommand,
+    runnerEnv: `env SKYLAB_RUNNER_ENGINE=${Containers.RuntimeEngine}`,
     link: (stream, epoch, plan, handlers) =>
       openLink({ stream, clock, epoch, secret: 'secret' in plan ? plan.secret : '', handlers }),
     warrant: (uuid, sending) => sealed(token, uuid, sending, opened(sealer, uuid, sending)),

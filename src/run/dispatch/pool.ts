@@ -44,7 +44,10 @@ export function joinPool(basics: Basics, store: DispatchStore, { cloud, types }:
   }
   const scheduler = new Scheduler({
     ...{ store: store.scheduling, sealer, lifeMs, lease: keys.dispatch.scheduleLease, leases, clock, log, failpoint },
-    offerOf: type => types.get(type) ?? { providerType: type, price: 0 },
+    offerOf: type => {
+      const { providerType = type, price = 0 } = types.get(type) ?? {}
+      return { providerType, price }
+    },
     pool: { types: [...types.values()], rules: rulesOf(dispatch) },
     pollMs: CloudVMs.PollInterval,
     scanMs: config.engine.scanIntervalMs,

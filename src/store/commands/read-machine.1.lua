@@ -2,13 +2,16 @@
 -- @include time events owner dispatch
 -- KEYS: generation (hash)
 -- ARGV: name op token
--- returns: {'fenced'} (another owner, or gone by proof) |
+-- returns: {'fenced'} (another owner) | {'gone'} (by proof, and its operation is to end) |
 --   {'read', now, brief, cancelled, hostKey, runnerHash, place, bootedMs, secretMs, missingSinceMs}; '' for what is not known
 --   cancelled: why its container is to be killed
 local name, op, token = unpack(ARGV)
 local brief = redis.call('HGET', keys.briefs, name)
-if fenced(machine_key(name), op, token) or not brief then
+if fenced(machine_key(name), op, token) then
   return { 'fenced' }
+end
+if not brief then
+  return { 'gone' }
 end
 local container = cjson.decode(brief).container
 local cancelled = container and redis.call('HGET', container_key(container.uuid), 'cancelled')

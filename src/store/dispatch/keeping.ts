@@ -84,7 +84,7 @@ export type Told =
   | { readonly what: 'running'; readonly atMs: number; readonly gatewayAddress: string }
   | ({ readonly what: 'ended'; readonly atMs: number } & RunEnd)
   /** Proof that the machine does not run it, and cannot any more under this run: it was asked under the present epoch. */
-  | { readonly what: 'lacks' }
+  | { readonly what: 'lacks'; readonly why?: string }
 
 /** A run that a machine has, whose warrant is ours. */
 export interface FoundRun {
@@ -120,6 +120,9 @@ const [pieceBytes, pieces] = [16 * 1024, 200]
 
 const gone = 'its machine is gone'
 
+/** Its operation is this owner's, and only has to end. */
+export class MachineGone extends Fenced {}
+
 export class KeepingStore {
   readonly #connection: Pick<Connection, 'run'>
   readonly #keys: Keys
@@ -131,9 +134,11 @@ export class KeepingStore {
     this.#mostAttempts = maxDispatchAttempts
   }
 
-  /** @throws {Fenced} when no longer the owner, or the machine is gone by proof */
+  /** @throws {Fenced} when no longer the owner; {MachineGone} when the machine is gone by proof */
   async read(by: Ownership): Promise<MachineRead> {
-    const [, nowMs, brief, cancelled, ...facts] = (await this.#call('read-machine', by, [])) as string[]
+    const answer = await this.#call('read-machine', by, [])
+    if (answer[0] === 'gone') throw new MachineGone('the machine is gone by proof')
+    const [, nowMs, brief, cancelled, ...facts] = answer as string[]
     const [hostKey, runnerHash, place, ...times] = facts
     const [bootedMs, secretMs, missingSinceMs] = times.map(Number)
     return {
@@ -274,7 +279,7 @@ function opOf(uuid: string): number | undefined {
 
 /** Arguments of `tell-container`. What the machine says is checked: it may lie. */
 function wordsOf(told: Told): readonly (string | number)[] {
-  if (told.what === 'lacks') return ['lacks', 0, '', 'its machine does not have it']
+  if (told.what === 'lacks') return ['lacks', 0, '', told.why?.toWellFormed() || 'its machine does not have it']
   if (told.what === 'running') return ['running', whole(told.atMs), told.gatewayAddress.toWellFormed(), '']
   const { atMs, exitCode, reason, timedOut } = told
   const code = Number.isSafeInteger(exitCode) ? String(exitCode) : ''

@@ -12,6 +12,7 @@ import { systemClock } from '../../../src/base/clock.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import type { MachineBrief } from '../../../src/dispatch/container.ts'
 import type { RunSpec } from '../../../src/dispatch/protocol.ts'
+import { formatTokens } from '../../../src/identity/tokens.ts'
 import { Connection } from '../../../src/store/connection.ts'
 import { ContainerStore } from '../../../src/store/dispatch/containers.ts'
 import type { ContainerShown } from '../../../src/store/dispatch/forms.ts'
@@ -20,6 +21,7 @@ import { Keys } from '../../../src/store/keys.ts'
 import { Sealer } from '../../../src/store/sealing.ts'
 import { folderVariable } from '../failpoints/arms.ts'
 import { FailpointArms } from '../failpoints/failpoint-arms.ts'
+import { makeUser } from '../fleet/users.ts'
 import { programWithout } from '../program/controlled.ts'
 import { controlVariable } from '../program/controls.ts'
 import { startTestRedis } from '../store/redis.ts'
@@ -38,6 +40,13 @@ export interface DispatchFleetOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Whether Redis keeps its data over a restart. */
   readonly aof?: boolean
+}
+
+/** Callers of REST. */
+const people = {
+  admin: makeUser('admin', 1, { scopes: ['exec:notebook', 'admin:jupyterlab'] }),
+  ada: makeUser('ada', 2),
+  bob: makeUser('bob', 3),
 }
 
 export interface Wish {
@@ -103,19 +112,26 @@ export class DispatchFleet {
       'sealing.key': sealingKey.toString('base64'),
       'dispatch.key': ssh2.utils.generateKeyPairSync('ed25519').private,
     }
-    for (const [file, text] of Object.entries(secrets)) writeFileSync(join(stateDir, file), text, { mode: 0o600 })
+    const tokens = formatTokens({ tokens: Object.values(people) })
+    for (const [file, text] of Object.entries({ ...secrets, 'tokens.yaml': tokens }))
+      writeFileSync(join(stateDir, file), text, { mode: 0o600 })
     const configFile = join(stateDir, 'skylab.yaml')
     writeFileSync(configFile, stringify(configOf(name, redis.programUrl, stateDir, options)), { mode: 0o600 })
     const fleet = new DispatchFleet(name, stateDir, redis, sealingKey)
     const { program, nodeArgs, env } = await programWithout(process.env[controlVariable] ?? '')
     const environment = { ...env, ...options.env, [folderVariable]: fleet.failpoints.folder }
     fleet.#connection.open()
-    for (let count = 1; count <= (options.replicas ?? 2); count++) {
-      const one = { stateDir, configFile, name: `dispatch-${count}`, program, nodeArgs, env: environment }
-      fleet.replicas.push(await Replica.start(one))
+    try {
+      for (let count = 1; count <= (options.replicas ?? 2); count++) {
+        const one = { stateDir, configFile, name: `dispatch-${count}`, program, nodeArgs, env: environment }
+        fleet.replicas.push(await Replica.start(one))
+      }
+      await Promise.all(fleet.replicas.map(replica => replica.ready()))
+      return fleet
+    } catch (error) {
+      await fleet.stop()
+      throw error
     }
-    await Promise.all(fleet.replicas.map(replica => replica.ready()))
-    return fleet
   }
 
   /** Submits a container, as REST does. @returns its uuid */
@@ -182,6 +198,7 @@ function configOf(name: string, redisUrl: string, stateDir: string, options: Dis
     ...{ run: ['dispatch'], installation: name, logLevel: 'debug' },
     api: { host: '127.0.0.1' },
     redis: { url: redisUrl, keyPrefix: name },
+    identity: { provider: 'static', static: { file: 'tokens.yaml' } },
     sealing: { keyFiles: ['sealing.key'] },
     engine: { leaseTtlMs: 3000, scanIntervalMs: 500, ...options.engine },
     dispatch: {
