@@ -14,6 +14,16 @@ it('remembered makes the same of each text, and makes it once for short ones', (
   expect(made).toEqual(['yes', 'no', long, long])
 })
 
+it('remembered makes the same of longer texts once when it may', () => {
+  let made = 0
+  const of = remembered(text => {
+    made += 1
+    return text.length
+  }, 100)
+  expect([100, 100, 101, 101].map(length => of('x'.repeat(length)))).toEqual([100, 100, 101, 101])
+  expect(made).toBe(3)
+})
+
 it.each(['x', 'é', '€', '\ud800'])('remembered makes the same of a part of a text that has %j', part => {
   const of = remembered(text => `<${text}>`)
   const text = `--${part.repeat(20)}--`.slice(2, -2)

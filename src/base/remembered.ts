@@ -10,13 +10,19 @@ const alone = (text: string): string => {
   return flat === text ? flat : Buffer.from(text, 'utf16le').toString('utf16le')
 }
 
-/** The same function, without the work for texts that came lately. It must be pure, and make no `undefined`. */
-export function remembered<T extends NonNullable<unknown>>(make: (text: string) => T): (text: string) => T {
+/**
+ * The same function, without the work for texts that came lately. It must be pure, and make no `undefined`.
+ * @param longest length of a text that is remembered
+ */
+export function remembered<T extends NonNullable<unknown>>(
+  make: (text: string) => T,
+  longest = longestKnown,
+): (text: string) => T {
   const known = new Map<string, T>()
   return text => {
     const found = known.get(text)
     if (found !== undefined) return found
-    if (text.length > longestKnown) return make(text)
+    if (text.length > longest) return make(text)
     const key = alone(text)
     const made = make(key)
     // Only strangers send so many; the usual ones are back at once.

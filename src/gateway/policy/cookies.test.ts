@@ -34,6 +34,16 @@ describe('cookiesOf', () => {
     expect(cookiesOf(['Cookie', header])).toEqual({ login: [id('l')], session: ids.slice(0, 4) })
   })
 
+  it('tries four of several headers, the first, and counts none twice', () => {
+    const header = (...each: string[]) => ['Cookie', each.map(name => `${sessionCookie}=${id(name)}`).join('; ')]
+    const [first, second] = [header('a', 'b'), header('b', 'a', 'c', 'd', 'e')]
+    const four = { login: [], session: ['a', 'b', 'c', 'd'].map(id) }
+    expect(cookiesOf([...first, ...second])).toEqual(four)
+    // What was made of a header is not changed by the next one.
+    expect(cookiesOf(first)).toEqual({ login: [], session: [id('a'), id('b')] })
+    expect(cookiesOf([...first, ...second])).toEqual(four)
+  })
+
   it('counts no cookie twice, nor one that cannot be ours', () => {
     const values = [
       '',

@@ -1,6 +1,6 @@
 /** The gateway's own cookies, and the cookies that go to and come from apps. Pure. */
 import { appPrefix } from '../../apps/names.ts'
-import { lowerOf } from '../../base/remembered.ts'
+import { lowerOf, remembered } from '../../base/remembered.ts'
 import type { HeaderList } from '../../base/request-head.ts'
 import { type Names, namesOf } from './names.ts'
 
@@ -30,19 +30,43 @@ export interface OwnCookies {
   readonly session: readonly string[]
 }
 
+/** Browsers send the same cookies again and again. Longer ones are read each time. */
+const longestRemembered = 1024
+
 /** Reads the gateway's cookies; of many it takes the first, which have the longest path. */
 export function cookiesOf(rawHeaders: HeaderList): OwnCookies {
-  const login = new Set<string>()
-  const session = new Set<string>()
+  let found = none
   for (let i = 0; i < rawHeaders.length; i += 2) {
     if (lowerOf(rawHeaders[i]!) !== 'cookie') continue
-    for (const pair of rawHeaders[i + 1]!.split(';')) {
-      const [name, value] = nameAndValue(pair)
-      if (name === loginCookie) add(login, value)
-      else if (name === sessionCookie) add(session, value)
-    }
+    const more = ownCookiesIn(rawHeaders[i + 1]!)
+    found = found === none ? more : joined(found, more)
   }
-  return { login: [...login], session: [...session] }
+  return found
+}
+
+const none: OwnCookies = { login: [], session: [] }
+
+const ownCookiesIn = remembered((header): OwnCookies => {
+  const login: string[] = []
+  const session: string[] = []
+  for (const pair of header.split(';')) {
+    const [name, value] = nameAndValue(pair)
+    if (name === loginCookie) add(login, value)
+    else if (name === sessionCookie) add(session, value)
+  }
+  return { login, session }
+}, longestRemembered)
+
+/** Node gives all headers of the name as they came, which may be many. */
+function joined(first: OwnCookies, more: OwnCookies): OwnCookies {
+  const both = { login: [...first.login], session: [...first.session] }
+  for (const value of more.login) add(both.login, value)
+  for (const value of more.session) add(both.session, value)
+  return both
+}
+
+function add(ids: string[], value: string): void {
+  if (ids.length < mostTried && idForm.test(value) && !ids.includes(value)) ids.push(value)
 }
 
 /** Cookies whose names begin so; of two with one name the first. */
@@ -58,15 +82,13 @@ export function beginsWith(rawHeaders: HeaderList, prefix: string): ReadonlyMap<
   return found
 }
 
-function add(ids: Set<string>, value: string): void {
-  if (ids.size < mostTried && idForm.test(value)) ids.add(value)
-}
-
 /** A `Cookie` header without what no app may see; undefined where nothing is left. */
-export function cookiesForApp(header: string): string | undefined {
+export const cookiesForApp = (header: string): string | undefined => keptForApp(header) || undefined
+
+const keptForApp = remembered(header => {
   const kept = header.split(';').filter(pair => pair.trim() !== '' && !isReserved(nameAndValue(pair)[0]))
-  return kept.length > 0 ? kept.join(';').trim() : undefined
-}
+  return kept.join(';').trim()
+}, longestRemembered)
 
 /**
  * A `Set-Cookie` of an app, which browsers send back to this app alone; undefined where the name is not the app's to set.
