@@ -47,7 +47,8 @@ export class Exchange {
     upstream.on('upgrade', (answer, app, early) => this.#switched(answer, app as Socket, early))
     upstream.on('timeout', () => this.#timedOut())
     upstream.on('error', error => this.#failed(error))
-    outgoing.once('close', this.#onClientClose)
+    // It comes once anyway. `once` would cost an object, and a search for it.
+    outgoing.on('close', this.#onClientClose)
     // A connection that was free is there by then.
     process.nextTick(this.#boundQueue)
     return this.#ending.promise
@@ -133,7 +134,7 @@ export class Exchange {
     const { outgoing, upstream, to } = this.#parts
     if (this.#isOver) return
     addTrailers(outgoing, to.trailers?.('answer', rawTrailers) ?? rawTrailers)
-    outgoing.once('finish', () => this.#end('done'))
+    outgoing.on('finish', () => this.#end('done'))
     outgoing.end(last)
     if (upstream.writableFinished) return
     // The app has no use for the rest of the upload, and its connection cannot be used again.

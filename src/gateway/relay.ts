@@ -12,7 +12,7 @@ export interface Gate {
 
 export interface RelayParts {
   readonly from: Readable
-  readonly to: Pick<Writable, 'write' | 'on' | 'once' | 'destroyed' | 'writableNeedDrain'>
+  readonly to: Pick<Writable, 'write' | 'on' | 'destroyed' | 'writableNeedDrain'>
   readonly gate?: Gate | undefined
   /**
    * Whether nothing follows the chunk that is being read. Most bodies come as one, and then cost one write with their head.
@@ -61,9 +61,9 @@ export class Relay {
     from.on('data', this.#onData)
     // It may have ended before it left HTTP.
     if (from.readableEnded) queueMicrotask(this.#onEnd)
-    else from.once('end', this.#onEnd)
+    else from.on('end', this.#onEnd)
     to.on('drain', () => this.#resume())
-    to.once('close', () => this.stop())
+    to.on('close', () => this.stop())
     if (!to.writableNeedDrain) this.#resume()
   }
 
@@ -72,6 +72,8 @@ export class Relay {
     if (this.#isStopped) return
     this.#isStopped = true
     const { from } = this.#parts
+    // Nothing comes any more. Most requests end so.
+    if (from.readableEnded) return
     from.off('data', this.#onData)
     from.off('end', this.#onEnd)
     from.pause()
