@@ -1,8 +1,9 @@
 /**
- * The gateway beside haproxy, configurable-http-proxy and no proxy at all, in turns: rates, times, WebSockets, long bodies and
+ * The gateway beside haproxy, configurable-http-proxy, bare `node:http` and no proxy at all, in turns: rates, times, WebSockets, long bodies and
  * memory. docs/bench.md explains the result.
  *   npm run bench -- gateway [--seconds 5] [--rounds 3] [--connections 64] [--sockets 5000] [--megabytes 1024]
  */
+import { nodeOptions } from '../../dev/image/node-options.ts'
 import type { Progress } from '../../dev/process/progress.ts'
 import { openRun } from '../../dev/run/run.ts'
 import { setup } from '../../dev/setup/setup.ts'
@@ -30,8 +31,8 @@ export async function gatewayBench(args: readonly string[], progress: Progress, 
   const run = await openRun(progress)
   const { stateDir } = run
   const workers: Worker[] = []
-  const start = async (name: string) => {
-    const worker = new Worker({ file: new URL(name, import.meta.url), stateDir, nodeArgs: [] })
+  const start = async (name: string, nodeArgs: readonly string[] = []) => {
+    const worker = new Worker({ file: new URL(name, import.meta.url), stateDir, nodeArgs })
     workers.push(worker)
     await pin(worker.pid, cores.others)
     return worker
@@ -39,9 +40,10 @@ export async function gatewayBench(args: readonly string[], progress: Progress, 
   try {
     const app = await start('upstream.ts')
     const client = await start('client.ts')
+    const bare = await start('bare.ts', nodeOptions)
     const port = await app.ask<number>({})
     const proxies = await progress.part('proxies', () =>
-      startProxies({ stateDir, port, haproxy: tools.program('haproxy'), sockets: options.sockets }),
+      startProxies({ stateDir, port, haproxy: tools.program('haproxy'), sockets: options.sockets, bare }),
     )
     const figures = await measure({ options, proxies, client, app, progress, signal })
     return { bench: 'gateway', conditions, ...figures }
@@ -95,18 +97,22 @@ async function measure(scene: Scene): Promise<object> {
     requests_100kb: large,
     half_load: { per_second: half, ...atHalf },
     echo_1kb: echo,
-    mb_per_s: { down, up },
+    long_body: { down, up },
     kib_per_idle_websocket: idle,
     ratios: {
       rate_over_chp: ratio(small.gateway.perSecond, small.chp.perSecond),
       cost_of_chp: ratio(small.gateway.proxyUs, small.chp.proxyUs),
+      bare_rate_over_chp: ratio(small.bare.perSecond, small.chp.perSecond),
+      bare_cost_of_chp: ratio(small.bare.proxyUs, small.chp.proxyUs),
       rate_100kb_over_chp: ratio(large.gateway.perSecond, large.chp.perSecond),
       echo_over_chp: ratio(echo.gateway.perSecond, echo.chp.perSecond),
       p50_ms_over_haproxy: round(atHalf.gateway.p50Ms - atHalf.haproxy.p50Ms),
       p99_ms_over_haproxy: round(atHalf.gateway.p99Ms - atHalf.haproxy.p99Ms),
-      download_of_haproxy: ratio(down.gateway, down.haproxy),
-      upload_of_haproxy: ratio(up.gateway, up.haproxy),
-      upload_of_chp: ratio(up.gateway, up.chp),
+      bare_p99_ms_over_haproxy: round(atHalf.bare.p99Ms - atHalf.haproxy.p99Ms),
+      download_of_haproxy: ratio(down.gateway.mbPerSecond, down.haproxy.mbPerSecond),
+      upload_of_haproxy: ratio(up.gateway.mbPerSecond, up.haproxy.mbPerSecond),
+      upload_of_chp: ratio(up.gateway.mbPerSecond, up.chp.mbPerSecond),
+      upload_of_bare: ratio(up.gateway.mbPerSecond, up.bare.mbPerSecond),
     },
   }
 }
@@ -128,14 +134,15 @@ async function turns(scene: Scene, words: string, question: GatewayQuestion): Pr
   return Object.fromEntries([...found].map(([name, figures]) => [name, medianOf(figures)])) as Record<Name, Figure>
 }
 
+const usedBy = (pid: number | undefined) => (pid === undefined ? 0 : cpuSeconds(pid))
+
 async function turn({ options, client, app }: Scene, { target, pid }: Contender, question: GatewayQuestion) {
   const others = () => cpuSeconds(client.pid) + cpuSeconds(app.pid)
-  const ofProxy = () => (pid === undefined ? 0 : cpuSeconds(pid))
-  const before = { others: others(), proxy: ofProxy(), ms: systemClock.monotonicMs() }
+  const before = { others: others(), proxy: usedBy(pid), ms: systemClock.monotonicMs() }
   const counted = await client.ask<Counted>({ target, seconds: options.seconds, question })
   const seconds = (systemClock.monotonicMs() - before.ms) / 1000
   const isBound = (others() - before.others) / seconds >= boundShare
-  const used = ofProxy() - before.proxy
+  const used = usedBy(pid) - before.proxy
   const proxyUs = round((used * 1e6) / (counted.perSecond * options.seconds), 1)
   return { ...counted, proxyBusy: round(used / seconds, 2), proxyUs, ...(isBound && { clientBound: true as const }) }
 }
@@ -152,22 +159,35 @@ function medianOf(figures: readonly Figure[]): Figure {
   }
 }
 
-/** MB/s of one long body, the median of all turns. */
+/** One long body, the median of all turns. */
+interface Moved {
+  readonly mbPerSecond: number
+  /** Processor time of the proxy for each MiB. */
+  readonly proxyUs: number
+}
+
 async function moves(
   { options, proxies, client, progress, signal }: Scene,
   move: 'up' | 'down',
-): Promise<ByName<number>> {
-  const found = new Map<Name, number[]>(proxies.map(({ name }) => [name, []]))
+): Promise<ByName<Moved>> {
+  const found = new Map<Name, Moved[]>(proxies.map(({ name }) => [name, []]))
   const bytes = options.megabytes * 2 ** 20
   await progress.part(`${options.megabytes} MiB ${move}`, async () => {
     for (let round = 0; round < options.rounds; round++) {
-      for (const { name, target } of proxies) {
+      for (const { name, target, pid } of proxies) {
         signal.throwIfAborted()
-        found.get(name)!.push(await client.ask<number>({ target, move, bytes }))
+        const before = usedBy(pid)
+        const mbPerSecond = await client.ask<number>({ target, move, bytes })
+        found.get(name)!.push({ mbPerSecond, proxyUs: ((usedBy(pid) - before) * 1e6) / options.megabytes })
       }
     }
   })
-  return Object.fromEntries([...found].map(([name, all]) => [name, median(all)])) as Record<Name, number>
+  const at = (all: readonly Moved[], value: (moved: Moved) => number) => Math.round(median(all.map(value)))
+  const figures = [...found].map(([name, all]) => [
+    name,
+    { mbPerSecond: at(all, ({ mbPerSecond }) => mbPerSecond), proxyUs: at(all, ({ proxyUs }) => proxyUs) },
+  ])
+  return Object.fromEntries(figures) as Record<Name, Moved>
 }
 
 /** What one open WebSocket adds to the memory of the proxy. */

@@ -7,10 +7,12 @@ import { freePort } from '../../dev/process/ports.ts'
 import { readRecord } from '../../dev/process/process.ts'
 import { startServer } from '../../dev/process/server.ts'
 import { appId, startGateway } from '../../test/kit/gateway/process.ts'
+import type { Worker } from '../measure/worker.ts'
+import type { Before } from './bare.ts'
 import type { Target } from './client.ts'
 
 export interface Contender {
-  readonly name: 'direct' | 'haproxy' | 'chp' | 'gateway'
+  readonly name: 'direct' | 'haproxy' | 'chp' | 'gateway' | 'bare'
   readonly target: Target
   /** Undefined: there is none. */
   readonly pid?: number
@@ -23,6 +25,8 @@ export interface ProxyParts {
   /** Path of haproxy. */
   readonly haproxy: string
   readonly sockets: number
+  /** `bare.ts`. */
+  readonly bare: Worker
 }
 
 /** The processors of the proxy, and of client and app. */
@@ -38,7 +42,13 @@ export const pin = async (pid: number, core: number): Promise<void> => {
 export async function startProxies(parts: ProxyParts): Promise<Contender[]> {
   const { port } = parts
   const direct: Contender = { name: 'direct', target: { port, prefix, lines: [`Host: 127.0.0.1:${port}`] } }
-  return [direct, await haproxy(parts), await chp(parts), await gateway(parts)]
+  return [direct, await haproxy(parts), await chp(parts), await gateway(parts), await bare(parts)]
+}
+
+async function bare({ bare: worker, port: app, sockets }: ProxyParts): Promise<Contender> {
+  await pin(worker.pid, cores.proxy)
+  const port = await worker.ask<number>({ port: app, connections: sockets + 1000 } satisfies Before)
+  return { name: 'bare', target: targetOf(port), pid: worker.pid }
 }
 
 async function haproxy({ stateDir, port: app, haproxy: program, sockets }: ProxyParts): Promise<Contender> {
