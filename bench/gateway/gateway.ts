@@ -1,7 +1,7 @@
 /**
  * The gateway beside haproxy, configurable-http-proxy, bare `node:http` and no proxy at all, in turns: rates, times, WebSockets, long bodies and
  * memory. docs/bench.md explains the result.
- *   npm run bench -- gateway [--seconds 5] [--rounds 3] [--connections 64] [--sockets 5000] [--megabytes 1024]
+ *   npm run bench -- gateway [--seconds 5] [--rounds 3] [--connections 64] [--sockets 5000] [--megabytes 1024] [--young 8]
  */
 import { nodeOptions } from '../../dev/image/node-options.ts'
 import type { Progress } from '../../dev/process/progress.ts'
@@ -16,7 +16,7 @@ import { Worker } from '../measure/worker.ts'
 import type { Counted, GatewayQuestion } from './client.ts'
 import { type Contender, cores, pin, startProxies } from './proxies.ts'
 
-const defaults = { seconds: 5, rounds: 3, connections: 64, sockets: 5000, megabytes: 1024 }
+const defaults = { seconds: 5, rounds: 3, connections: 64, sockets: 5000, megabytes: 1024, young: 8 }
 type Options = typeof defaults
 
 /** From here on a figure says more about the client and the app than about the proxy. */
@@ -40,10 +40,13 @@ export async function gatewayBench(args: readonly string[], progress: Progress, 
   try {
     const app = await start('upstream.ts')
     const client = await start('client.ts')
-    const bare = await start('bare.ts', nodeOptions)
+    // Of the gateway too, where it comes after the image's options.
+    const young = `--max-semi-space-size=${options.young}`
+    const bare = await start('bare.ts', [...nodeOptions, young])
     const port = await app.ask<number>({})
+    const haproxy = tools.program('haproxy')
     const proxies = await progress.part('proxies', () =>
-      startProxies({ stateDir, port, haproxy: tools.program('haproxy'), sockets: options.sockets, bare }),
+      startProxies({ stateDir, port, haproxy, sockets: options.sockets, bare, nodeArgs: [young] }),
     )
     const figures = await measure({ options, proxies, client, app, progress, signal })
     return { bench: 'gateway', conditions, ...figures }

@@ -27,6 +27,8 @@ export interface ProxyParts {
   readonly sockets: number
   /** `bare.ts`. */
   readonly bare: Worker
+  /** Of the gateway. */
+  readonly nodeArgs: readonly string[]
 }
 
 /** The processors of the proxy, and of client and app. */
@@ -102,7 +104,7 @@ async function chp({ stateDir, port: app }: ProxyParts): Promise<Contender> {
   return { name: 'chp', target: targetOf(port), pid: readRecord(stateDir, spec.name)!.pid }
 }
 
-async function gateway({ stateDir, port, sockets }: ProxyParts): Promise<Contender> {
+async function gateway({ stateDir, port, sockets, nodeArgs }: ProxyParts): Promise<Contender> {
   const many = sockets + 1000
   const limits = {
     requestsPerApp: many,
@@ -111,7 +113,7 @@ async function gateway({ stateDir, port, sockets }: ProxyParts): Promise<Contend
     socketsPerUser: many,
     connections: 2 * many,
   }
-  const { replica, lines } = await startGateway({ stateDir, port, config: { limits } })
+  const { replica, lines } = await startGateway({ stateDir, port, config: { limits }, nodeArgs })
   await pin(replica.pid, cores.proxy)
   return { name: 'gateway', target: { port: replica.port, prefix, lines }, pid: replica.pid }
 }
