@@ -73,8 +73,10 @@ Fault ==
 -----------------------------------------------------------------------------
 Init ==
   /\ con = [c \in Containers |-> Queued] /\ compared = TRUE /\ backup = None
-  /\ inst = [s \in Slots |-> IF s <= Warm THEN Instance("serve", s, TRUE) ELSE None]
-  /\ vm = [v \in Ids |-> IF v <= Warm THEN [NewVm(v) EXCEPT !.listed = TRUE] ELSE None] /\ calls = {} /\ wire = {}
+  /\ \E r \in Replicas :
+       inst = [s \in Slots |-> IF s <= Warm THEN [Instance("serve", s, TRUE) EXCEPT !.keeper = r, !.epoch = 1] ELSE None]
+  /\ vm = [v \in Ids |-> IF v <= Warm THEN [NewVm(v) EXCEPT !.listed = TRUE, !.epoch = 1] ELSE None]
+  /\ calls = {} /\ wire = {}
   /\ used = Warm
   /\ left = [crashes |-> Crashes, pauses |-> Pauses, losses |-> Losses, timeouts |-> Timeouts, breaks |-> Breaks,
              moves |-> Moves, cancels |-> Cancels, twins |-> Twins]

@@ -8,7 +8,7 @@ CONSTANTS
   Replicas, None, Containers,
   \* How many instances Redis may have, and the cloud; how many attempts a container has.
   Instances, Vms, Cap,
-  \* How many instances stand in the beginning, since others needed them before.
+  \* How many instances stand in the beginning, each with its keeper: others needed them before.
   Warm,
   \* How often each of these may happen.
   Crashes, Pauses, Losses, Timeouts, Breaks, Moves, Cancels, Twins,
