@@ -19,4 +19,7 @@ for i = 3, #ARGV do
     end
   end
 end
+if redis.call('HLEN', keys.unasked) == 0 then
+  redis.call('DEL', keys.found)
+end
 return 1

@@ -1,0 +1,73 @@
+/**
+ * Random histories of all commands of dispatch: late ones, of former owners, sent twice, amid losses of Redis. After each step
+ * all keys agree, and no container ever runs twice at once.
+ */
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { History, type Step, type StepName } from '../../kit/dispatch/history.ts'
+import { useStore } from '../../kit/store/store.ts'
+
+const store = useStore()
+const whole = process.env.SKYLAB_FAULTS === 'all'
+
+/** The usual way of a container, in which the random steps are mixed. */
+const way: readonly StepName[] = [
+  ...(['accept', 'read', 'decide', 'own', 'create', 'attach', 'ask', 'read', 'decide', 'send'] as const),
+  ...(['deliver', 'find', 'tell', 'finish', 'find', 'tell', 'ask'] as const),
+]
+const rare: readonly StepName[] = ['priority', 'cancel', 'behavior', 'log', 'destroy', 'gone', 'die']
+const losses: readonly StepName[] = ['snapshot', 'lose']
+const some = (names: readonly StepName[], maxLength: number) =>
+  fc.array(fc.tuple(fc.constantFrom(...names), fc.nat(999), fc.nat(999)), { maxLength })
+
+/** Rounds of the usual way with random steps amid it. */
+const history = (more: readonly StepName[]) =>
+  fc
+    .array(
+      fc.tuple(
+        fc.array(fc.tuple(fc.nat(999), fc.nat(999)), { minLength: way.length, maxLength: way.length }),
+        some([...way, ...rare, ...more], 12),
+        fc.nat(way.length),
+      ),
+      {
+        minLength: 2,
+        maxLength: 5,
+      },
+    )
+    .map(rounds =>
+      rounds.flatMap(([numbers, amid, at]): Step[] => {
+        const steps = way.map((name, i): Step => [name, ...numbers[i]!])
+        return [...steps.slice(0, at), ...amid, ...steps.slice(at)]
+      }),
+    )
+
+async function runAll(histories: fc.Arbitrary<Step[]>, numRuns: number) {
+  const sum = { refused: 0, begun: 0, losses: 0, ended: 0, adopted: 0, fenced: 0 }
+  await fc.assert(
+    fc.asyncProperty(histories, async steps => {
+      await store().redis.flushall()
+      const world = new History(store())
+      await world.start()
+      for (const step of steps) await world.take(step)
+      await world.rest()
+      if (world.counts.losses === 0) {
+        for (const uuid of world.uuids) expect(await world.dispatch.containers.find(uuid), uuid).not.toBeNull()
+      }
+      for (const [name, count] of Object.entries(world.counts)) sum[name as keyof typeof sum] += count
+    }),
+    { numRuns, endOnFailure: true },
+  )
+  return sum
+}
+
+test('no history lets a container run twice, or be lost, or keys disagree', { timeout: 600_000 }, async () => {
+  const sum = await runAll(history([]), whole ? 400 : 6)
+  expect(sum.begun).toBeGreaterThan(0)
+  expect(sum.fenced).toBeGreaterThan(0)
+})
+
+test('nor does one in which Redis is emptied or goes back', { timeout: 600_000 }, async () => {
+  const sum = await runAll(history(losses), whole ? 400 : 6)
+  expect(sum.losses).toBeGreaterThan(0)
+  expect(sum.adopted).toBeGreaterThan(0)
+})
