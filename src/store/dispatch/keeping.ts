@@ -102,7 +102,8 @@ export interface FoundRun {
 
 /**
  * `adopted`, `known`: it is this machine's. `other`: a higher run is elsewhere, or it is over: to be killed, and never told.
- * `busy`: the machine has another one that was sent. `ahead`: no number of ours, since it is more than a day beyond our clock.
+ * `busy`: the record has another one that was sent here: if the machine lacks that, it is told so first, and then asked again.
+ * `ahead`: no number of ours, since it is more than a day beyond our clock.
  */
 export type FoundAnswer = 'adopted' | 'known' | 'other' | 'busy' | 'ahead'
 

@@ -264,6 +264,12 @@ export class History {
     const { keeping } = this.dispatch
     this.#deliver(keeper)
     let isWhole = true
+    // What the record has and the machine has not goes first: it would be in the way of what the machine has.
+    const { uuid: recorded = '', run: of = 0 } = (await keeping.read(by)).brief.container ?? {}
+    if (of > 0 && (vm!.runs.get(recorded)?.run ?? 0) < of) {
+      keeper.findings.push({ uuid: recorded, run: of, told: { what: 'lacks' } })
+      await this.#tell(keeper)
+    }
     for (const [uuid, { run, live }] of vm!.runs) {
       const found = {
         uuid,
@@ -281,9 +287,6 @@ export class History {
       expect(answer).not.toBe('ahead')
       if (answer !== 'other' && !live) this.#find(keeper)
     }
-    const { brief } = await keeping.read(by)
-    const { uuid = '', run = 0 } = brief.container ?? {}
-    if (run > 0 && vm!.runs.get(uuid)?.run !== run) keeper.findings.push({ uuid, run, told: { what: 'lacks' } })
     await this.#tell(keeper)
     if (isWhole && this.#isAttached(keeper)) await keeping.keep(by, { state: 'idle', asked: true, probed: true })
   }
