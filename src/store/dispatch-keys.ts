@@ -35,6 +35,7 @@ export class DispatchKeys {
   readonly index: string
   readonly ended: string
   readonly groups: string
+  readonly groupIds: string
   readonly statuses: string
   readonly waiting: string
   readonly sent: string
@@ -63,6 +64,7 @@ export class DispatchKeys {
     this.index = `${tag}containers`
     this.ended = `${tag}containers-ended`
     this.groups = `${tag}container-groups`
+    this.groupIds = `${tag}container-group-ids`
     this.statuses = `${tag}dispatch-statuses`
     this.waiting = `${tag}container-briefs`
     this.sent = `${tag}container-sent`

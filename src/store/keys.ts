@@ -82,6 +82,7 @@
  * | containers-of:OWNER | sorted set | with the containers | the same, of an owner |
  * | containers-ended | sorted set | with the containers | ended ones with their owner, by the time when they expire |
  * | container-groups | hash | with the containers | by group: what its containers need |
+ * | container-group-ids | sorted set | with the containers | the groups, to be read in parts |
  * | container-group:ID | sorted set | with the containers | those that wait in a group, by priority |
  * | container-briefs | hash | with the containers | by uuid: what the scheduler reads of one that waits |
  * | container-sent | hash | with the containers | by uuid: the machine that was asked to run it |

@@ -22,16 +22,17 @@ export interface QueueLimits {
   readonly inAll: number
 }
 
-/** @param found shape and count in turns, without a shape for a group that is gone */
-export function groupsOf(ids: readonly string[], found: readonly unknown[]): QueueGroup[] {
-  return ids.flatMap((id, i) => {
-    const [shape, count] = [found[2 * i], Number(found[2 * i + 1])]
-    return typeof shape === 'string' ? [{ id, ...parseShape(shape), count }] : []
-  })
+/** @param flat id, shape and count in turns */
+export function groupsOf(flat: readonly unknown[]): QueueGroup[] {
+  return Array.from({ length: flat.length / 3 }, (_, i) => ({
+    id: String(flat[3 * i]),
+    ...parseShape(String(flat[3 * i + 1])),
+    count: Number(flat[3 * i + 2]),
+  }))
 }
 
 /** Containers that one command reads. */
-const atOnce = 2_000
+export const atOnce = 1_000
 
 /** What to ask for: groups, each from which place on and how many, in parts that one command reads. */
 export function partsOf(groups: readonly QueueGroup[], perGroup: number, inAll: number): (string | number)[][] {

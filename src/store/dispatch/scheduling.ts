@@ -6,7 +6,7 @@ import type { Connection } from '../connection.ts'
 import type { Keys } from '../keys.ts'
 import { counterAhead } from '../operations.ts'
 import { machineOp, newMachine, parseMachine, wellFormed } from './forms.ts'
-import { groupsOf, partsOf, type Queued, type QueueGroup, type QueueLimits, readQueued } from './queue.ts'
+import { atOnce, groupsOf, partsOf, type Queued, type QueueGroup, type QueueLimits, readQueued } from './queue.ts'
 import { encodeThrottle, parseThrottle } from './throttles.ts'
 
 export type { Queued, QueueGroup, QueueLimits } from './queue.ts'
@@ -60,8 +60,8 @@ export type Decision =
  */
 export type Outcome = 'done' | 'changed' | 'held' | 'wait'
 
-/** Machines, or groups, that are read by one command, about; containers; decisions that are written. */
-const [batch, queueBatch, writeBatch] = [250, 2_000, 200]
+/** Machines, or groups, that are read by one command, and decisions that are written by one. */
+const [batch, writeBatch] = [250, 200]
 
 export class SchedulingStore {
   readonly #connection: Pick<Connection, 'run' | 'read'>
@@ -75,45 +75,56 @@ export class SchedulingStore {
   /** @returns null while comparing. @throws {RetryLater} when Redis does not answer */
   async read({ perGroup, inAll }: QueueLimits): Promise<Reading | null> {
     const { throttle, version } = await this.throttle()
-    const groups = await this.#scan('groups')
+    const groups = await this.#readGroups()
     if (!groups) return null
-    const queueGroups = groupsOf(groups.names, groups.found)
     const queue = new Map<string, Queued>()
-    const byId = new Map(queueGroups.map(group => [group.id, group]))
-    for (const part of partsOf(queueGroups, perGroup, inAll)) {
+    const byId = new Map(groups.map(group => [group.id, group]))
+    for (const part of partsOf(groups, perGroup, inAll)) {
       if (!(await this.#readQueue(part, byId, queue))) return null
     }
-    const machines = await this.#scan('machines')
-    if (!machines) return null
-    const briefs = machines.found.flatMap(json => (json === null ? [] : [parseMachine(String(json))]))
-    const assigned = briefs.flatMap(({ container }) =>
+    const found = await this.#readMachines()
+    if (!found) return null
+    const assigned = found.machines.flatMap(({ container }) =>
       container?.run === 0 && !queue.has(container.uuid) ? [container.uuid] : [],
     )
-    for (let from = 0; from < assigned.length; from += queueBatch) {
-      if (!(await this.#readQueue(['', ...assigned.slice(from, from + queueBatch)], byId, queue))) return null
+    for (let from = 0; from < assigned.length; from += atOnce) {
+      if (!(await this.#readQueue(['', ...assigned.slice(from, from + atOnce)], byId, queue))) return null
     }
-    return {
-      ...{ nowMs: machines.nowMs, unasked: machines.unasked },
-      ...{ groups: queueGroups, queue: [...queue.values()], machines: briefs },
-      ...{ throttle, throttleVersion: version },
+    return { ...found, groups, queue: [...queue.values()], throttle, throttleVersion: version }
+  }
+
+  /** @returns null while comparing */
+  async #readGroups(): Promise<QueueGroup[] | null> {
+    const found: QueueGroup[] = []
+    for (let after = ''; ; ) {
+      const at = after
+      const args = (identity: string) => [identity, at, batch]
+      const [word, ...flat] = await this.#read('read-groups', args)
+      if (word !== 'read') return null
+      if (flat.length === 0) return found
+      found.push(...groupsOf(flat))
+      after = String(flat.at(-3))
     }
   }
 
-  /** Machines, or groups: they are named first, and then read in parts. */
-  async #scan(what: 'machines' | 'groups') {
-    const { briefs, groups, generation } = this.#keys.dispatch
-    const names = await this.#connection.read('hkeys', redis => redis.hkeys(what === 'machines' ? briefs : groups))
-    const found: unknown[] = []
+  /** They are named first, and then read in parts. @returns null while comparing */
+  async #readMachines(): Promise<Pick<Reading, 'machines' | 'nowMs' | 'unasked'> | null> {
+    const names = await this.#connection.read('hkeys', redis => redis.hkeys(this.#keys.dispatch.briefs))
+    const machines: MachineBrief[] = []
     let [nowMs, unasked] = [0, 0]
     for (let from = 0; from < Math.max(1, names.length); from += batch) {
-      const args = (identity: string) => [identity, what, ...names.slice(from, from + batch)]
-      const answer = (await this.#connection.run('read-dispatch', [generation], args)) as unknown[]
-      if (answer[0] !== 'read') return null
-      found.push(...answer.slice(3))
-      nowMs = Number(answer[1])
-      unasked = Number(answer[2])
+      const args = (identity: string) => [identity, ...names.slice(from, from + batch)]
+      const [word, now, some, ...briefs] = await this.#read('read-dispatch', args)
+      if (word !== 'read') return null
+      for (const json of briefs) if (json !== null) machines.push(parseMachine(String(json)))
+      nowMs = Number(now)
+      unasked = Number(some)
     }
-    return { names, found, nowMs, unasked }
+    return { machines, nowMs, unasked }
+  }
+
+  async #read(name: string, args: (identity: string) => (string | number)[]): Promise<unknown[]> {
+    return (await this.#connection.run(name, [this.#keys.dispatch.generation], args)) as unknown[]
   }
 
   /** @returns false while comparing */
@@ -123,7 +134,7 @@ export class SchedulingStore {
     queue: Map<string, Queued>,
   ): Promise<boolean> {
     const args = (identity: string) => [identity, ...part]
-    const answer = (await this.#connection.run('read-queue', [this.#keys.dispatch.generation], args)) as string[]
+    const answer = (await this.#read('read-queue', args)) as string[]
     if (answer[0] !== 'read') return false
     for (let i = 1; i < answer.length; i += 2) {
       const queued = readQueued(answer[i]!, answer[i + 1], groups)

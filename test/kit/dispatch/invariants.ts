@@ -12,6 +12,7 @@ interface Found {
   readonly waiting: Fields
   readonly sent: Fields
   readonly groups: Fields
+  readonly groupIds: readonly string[]
   readonly counts: Fields
   readonly statuses: Fields
   readonly ids: Fields
@@ -109,7 +110,7 @@ function checkMachines({ machines, records, containers, ids, unasked, found }: F
   must(found === null || unasked.length > 0, 'what was found is forgotten once all were asked')
 }
 
-function checkSets({ containers, waiting, groups, counts, statuses, members }: Found, must: Must): void {
+function checkSets({ containers, waiting, groups, groupIds, counts, statuses, members }: Found, must: Must): void {
   const expected: Record<string, number> = {}
   for (const uuid of Object.keys(waiting)) {
     const owner = containers.get(uuid)?.owner ?? ''
@@ -123,6 +124,7 @@ function checkSets({ containers, waiting, groups, counts, statuses, members }: F
     )
   must(texts(counts) === texts(expected), `counts are ${texts(counts)}, not ${texts(expected)}`)
   must([...members.keys()].sort().join() === Object.keys(groups).sort().join(), 'each group has members, and a need')
+  must(groupIds.toSorted().join() === Object.keys(groups).sort().join(), 'each group is listed')
   for (const [id, those] of members) {
     for (const uuid of those.keys())
       must(containers.get(uuid)?.shape === groups[id], `${uuid} needs what its group needs`)
@@ -160,6 +162,7 @@ async function readAll(redis: Redis, keys: Keys): Promise<Found> {
     waiting: await redis.hgetall(d.waiting),
     sent: await redis.hgetall(d.sent),
     groups: await redis.hgetall(d.groups),
+    groupIds: await redis.zrange(d.groupIds, '0', '-1'),
     counts: await redis.hgetall(d.counts),
     statuses: await redis.hgetall(d.statuses),
     ids: await redis.hgetall(d.ids),

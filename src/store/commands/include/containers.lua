@@ -78,6 +78,7 @@ end
 local function join_group(container)
   if container.priority > 0 then
     redis.call('HSET', keys.groups, container.group, container.shape)
+    redis.call('ZADD', keys.group_ids, 0, container.group)
     redis.call('ZADD', group_key(container.group), -container.priority, container.uuid)
   end
 end
@@ -86,6 +87,7 @@ local function leave_group(container)
   redis.call('ZREM', group_key(container.group), container.uuid)
   if redis.call('EXISTS', group_key(container.group)) == 0 then
     redis.call('HDEL', keys.groups, container.group)
+    redis.call('ZREM', keys.group_ids, container.group)
     redis.call('HDEL', keys.statuses, container.group)
   end
 end

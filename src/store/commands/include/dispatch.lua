@@ -7,6 +7,7 @@ local keys = {
   bell = tag .. 'bell', last = tag .. 'last', runs = tag .. 'dispatch-last', found = tag .. 'dispatch-found',
   unasked = tag .. 'dispatch-unasked', statuses = tag .. 'dispatch-statuses', briefs = tag .. 'instance-briefs',
   ids = tag .. 'instance-ids', all = tag .. 'containers', ended = tag .. 'containers-ended', groups = tag .. 'container-groups',
+  group_ids = tag .. 'container-group-ids',
   waiting = tag .. 'container-briefs', sent = tag .. 'container-sent', counts = tag .. 'container-count',
 }
 
