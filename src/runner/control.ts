@@ -3,11 +3,10 @@
  * connect, so the first line has the key of the machine. Supervisors keep their version over an update: words stay.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { asNumber, asObject, asText, parseJson } from '../base/json.ts'
 import { Lines } from '../dispatch/lines.ts'
-import { connectTo, Lock } from './locks.ts'
+import { closed, connectTo, Lock } from './locks.ts'
 
 const longestBytes = 4096
 
@@ -85,14 +84,13 @@ async function ask(name: string, key: string, words: object): Promise<Socket | u
 export async function askToKill(name: string, key: string, limitMs: number): Promise<boolean> {
   const socket = await ask(name, key, { kill: true })
   if (!socket) return false
+  const answered = new Promise<boolean>(resolve => socket.once('data', () => resolve(true)))
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Error(`no answer within ${limitMs} ms`)), limitMs)
   try {
-    const signal = AbortSignal.timeout(limitMs)
-    const heard = await Promise.race([
-      once(socket, 'data', { signal }).then(() => true),
-      once(socket, 'close', { signal }).then(() => false),
-    ])
-    return heard
+    return await Promise.race([answered, closed(socket).then(() => false), late.promise])
   } finally {
+    clearTimeout(timer)
     socket.destroy()
   }
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { secret, specOf, TestMachine, uuidOf, warrantOf } from '../../test/kit/runner/machine.ts'
 import { RefusedByRunner } from '../dispatch/attached.ts'
+import { Machine } from './machine.ts'
 
 const uuid = uuidOf(1)
 const sleeper = (run: number) => warrantOf(uuid, run, specOf('sleep 60'))
@@ -63,6 +64,22 @@ describe('attach', () => {
     expect((await next.keeper.list()).runs).toMatchObject([{ uuid, run: 1 }])
   })
 
+  it('lets the next one in when a process dies inside the gate, without a word to those that wait', async () => {
+    await using machine = await TestMachine.make()
+    const old = machine.connect()
+    const stop = machine.failpoints.arm('runner.hello.checked', 'stop')
+    const lost = old.keeper.hello(7)
+    await stop.landed()
+    const welcome = machine.connect().keeper.hello(8)
+    const name = `@skylab-${Machine.openMade(machine.dir).id}-gate`
+    // The lock, and a connection that its process never accepts.
+    const waits = () => readFileSync('/proc/net/unix', 'utf8').split(name).length > 2
+    while (!waits()) await new Promise(resolve => setTimeout(resolve, 10))
+    old.child.kill('SIGKILL')
+    await expect(lost).rejects.toThrow()
+    await welcome
+  })
+
   it('refuses an act that comes while a newer hello is in the gate', async () => {
     await using machine = await TestMachine.make()
     const old = await machine.attach(7)
@@ -80,7 +97,7 @@ describe('attach', () => {
   it('refuses a start that waits in the pipe of a stopped process until a list lacked it', async () => {
     await using machine = await TestMachine.make()
     const old = await machine.attach(7)
-    old.child.kill('SIGSTOP')
+    await machine.halt(old)
     const late = refusal(old.keeper.start(sleeper(1)))
     const next = await machine.attach(7)
     expect((await next.keeper.list()).runs).toEqual([])

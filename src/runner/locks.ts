@@ -66,6 +66,13 @@ export async function connectTo(name: string): Promise<Socket | undefined> {
   }
 }
 
+/** Resolves when a connection is closed, also by the death of a process that never accepted it. */
+export const closed = (socket: Socket): Promise<void> =>
+  new Promise(resolve => {
+    if (socket.destroyed) resolve()
+    else socket.resume().once('close', () => resolve())
+  })
+
 export async function isHeld(name: string): Promise<boolean> {
   const socket = await connectTo(name)
   socket?.destroy()
@@ -106,7 +113,7 @@ export class Gate {
       if (lock) return lock
       const holder = await connectTo(this.#name)
       // It closes when the holder frees the lock, or dies.
-      if (holder) await once(holder.resume(), 'close')
+      if (holder) await closed(holder)
     }
   }
 }

@@ -13,12 +13,3 @@ test('runHistory finds no overlap when keepers are taken over amid their starts'
   const result = await seeded(seed, { steps: 15 })
   expect({ seed, violations: result.violations }).toEqual({ seed, violations: [] })
 })
-
-test.concurrent.each(['runner-no-epoch', 'runner-no-run'])(
-  'runHistory finds a violation with the control %s',
-  async controls => {
-    // It stops at the first violation, so a long history costs nothing.
-    const { violations } = await seeded(1, { steps: 60, controls })
-    expect(violations).not.toEqual([])
-  },
-)

@@ -179,7 +179,7 @@ class History {
   async #takeOverAmid(site: Site): Promise<void> {
     const wish = this.#wishes.find(({ isFree }) => isFree)
     const old = site.keeper
-    old.child.kill('SIGSTOP')
+    await site.machine.halt(old)
     let sent: Promise<Outcome> | undefined
     if (wish) {
       const warrant = warrantOf(wish.uuid, this.#draw(), specOf(audited(this.#audit, 60)))

@@ -19,6 +19,7 @@ import { promisify } from 'node:util'
 import { systemClock } from '../../../src/base/clock.ts'
 import { Attached, type AttachedOptions } from '../../../src/dispatch/attached.ts'
 import type { FromRunner, RunSpec, Warrant } from '../../../src/dispatch/protocol.ts'
+import { Machine } from '../../../src/runner/machine.ts'
 import { folderVariable } from '../failpoints/arms.ts'
 import { FailpointArms } from '../failpoints/failpoint-arms.ts'
 import { runnerProgram } from './program.ts'
@@ -104,6 +105,11 @@ export class TestMachine implements AsyncDisposable {
     // Entries come after the first list.
     await connected.keeper.list()
     return connected
+  }
+
+  /** Stops the process of a connection, but not inside the gate: there it would keep all others out. */
+  halt({ child }: Connected): Promise<unknown> {
+    return Machine.openMade(this.dir).gate.pass(async () => child.kill('SIGSTOP'))
   }
 
   /** The command for humans. */

@@ -1,0 +1,85 @@
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { specOf, TestMachine, uuidOf, warrantOf } from '../../../test/kit/runner/machine.ts'
+import type { RunSpec } from '../../dispatch/protocol.ts'
+
+const fake = fileURLToPath(new URL('../../../test/kit/runner/fake-engine.mjs', import.meta.url))
+const uuid = uuidOf(1)
+let root: string
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'skylab-fake-engine-'))
+  mkdirSync(join(root, 'bin'))
+  copyFileSync(fake, join(root, 'bin', 'docker'))
+})
+afterEach(() => rmSync(root, { recursive: true }))
+
+const make = () =>
+  TestMachine.make({
+    env: {
+      SKYLAB_RUNNER_ENGINE: 'docker',
+      FAKE_ENGINE: root,
+      PATH: `${join(root, 'bin')}${delimiter}${process.env.PATH}`,
+    },
+  })
+const spec = (script: string, more: Partial<RunSpec> = {}) => specOf(script, { image: 'example/tool:1', ...more })
+const said = () => readFileSync(join(root, 'said'), 'utf8')
+const containers = () => readdirSync(join(root, 'containers'))
+
+describe('a container', () => {
+  it('is run, and removed once its end is stored', async () => {
+    await using machine = await make()
+    const connected = await machine.attach(7)
+    const environment = { PASSWORD: 'hunter2', KEY: 'two\nlines' }
+    const script = 'echo "$PASSWORD $KEY $SKYLAB_CONTAINER_RUN"; exit 3'
+    const mounts = { '/scratch': { kind: 'tmp', capacity: 1 } } as const
+    await connected.keeper.start(warrantOf(uuid, 1, spec(script, { environment, mounts, cwd: '/', ramBytes: 1000 })))
+    expect((await connected.end(uuid, 1)).entry).toMatchObject({ end: { exitCode: 3 } })
+    expect(connected.output(uuid, 1)).toBe('hunter2 two\nlines 1\n')
+    await connected.until(() => containers().length === 0 || undefined)
+    expect(said()).toMatch(
+      /create --name \S+ --log-driver none .*--env KEY .*--memory=1000 --workdir=\/ --mount=type=bind/,
+    )
+    expect(said()).not.toMatch(/hunter2|two/)
+  })
+
+  it('has an end with the words of the engine when its image cannot be pulled', async () => {
+    await using machine = await make()
+    const connected = await machine.attach(7)
+    await connected.keeper.start(warrantOf(uuid, 1, spec('true', { image: 'example/none' })))
+    expect((await connected.end(uuid, 1)).entry).toMatchObject({
+      end: { reason: 'the image could not be pulled: no such image' },
+    })
+  })
+
+  it('has an end when its engine is not there', async () => {
+    await using machine = await make()
+    rmSync(join(root, 'bin'), { recursive: true })
+    const connected = await machine.attach(7)
+    await connected.keeper.start(warrantOf(uuid, 1, spec('true')))
+    const { entry } = await connected.end(uuid, 1)
+    expect(entry).toMatchObject({ kind: 'ended', end: { reason: expect.any(String) } })
+  })
+
+  it('is killed after the grace when it ignores SIGTERM', async () => {
+    await using machine = await make()
+    const connected = await machine.attach(7)
+    await connected.keeper.start(warrantOf(uuid, 1, spec('trap "" TERM; echo up; sleep 60; sleep 60')))
+    await connected.until(() => connected.output(uuid, 1) === 'up\n')
+    await connected.keeper.kill(uuid, 1)
+    expect((await connected.end(uuid, 1)).entry).toMatchObject({ end: { exitCode: 137, reason: 'killed' } })
+    expect(said()).toContain('kill --signal TERM')
+  })
+
+  it('is removed when its supervisor is lost', async () => {
+    await using machine = await make()
+    const connected = await machine.attach(7)
+    await connected.keeper.start(warrantOf(uuid, 1, spec('echo up; sleep 60')))
+    await connected.until(() => connected.output(uuid, 1) === 'up\n')
+    process.kill(machine.supervisorOf(uuid), 'SIGKILL')
+    expect((await connected.end(uuid, 1)).entry).toMatchObject({ end: { reason: 'the supervisor was lost' } })
+    expect(containers()).toEqual([])
+  })
+})
