@@ -77,8 +77,8 @@ export async function bundle(options: BundleOptions): Promise<string> {
   return join(dist, 'main.mjs')
 }
 
-/** CommonJS: it starts 10 ms sooner than a module. */
-async function bundleRunner(root: string, dist: string): Promise<Metafile> {
+/** Makes `runner.cjs` in a folder. CommonJS: it starts 10 ms sooner than a module. */
+export async function bundleRunner(root: string, dist: string): Promise<Metafile> {
   const { metafile } = await build({
     ...{ metafile: true, absWorkingDir: root, entryPoints: [runner.entry], outfile: join(dist, runner.file) },
     ...{ bundle: true, platform: 'node', format: 'cjs', target: 'node24' },
