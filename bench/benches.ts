@@ -14,6 +14,7 @@ import { looksBench } from './looks/looks.ts'
 import { notebooksBench } from './notebooks/notebooks.ts'
 import { readersBench } from './readers/readers.ts'
 import { spawnBench } from './spawn/spawn.ts'
+import { sshBench } from './ssh/ssh.ts'
 import { stormBench } from './storm/storm.ts'
 import { tenantsBench } from './tenants/tenants.ts'
 import { tenantsAuthorizationBench } from './tenants-authorization/tenants-authorization.ts'
@@ -40,6 +41,7 @@ export const benches = {
   notebooks: notebooksBench,
   apps: appsBench,
   'dispatch-pass': dispatchBench,
+  ssh: sshBench,
   flame: flameBench,
 } satisfies Readonly<Record<string, Bench>>
 

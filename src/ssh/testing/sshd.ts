@@ -43,7 +43,7 @@ export class Sshd {
   static async start(options: SshdOptions): Promise<Sshd> {
     // Of a path without links: sshd looks at the owners of all folders above its files.
     const folder = mkdtempSync(join(tmpdir(), 'skylab-sshd-'))
-    const config = writeFiles(folder, options)
+    const config = writeSshdFiles(folder, options)
     const sshd = findProgram('sshd')
     if (!sshd) throw new Error('no sshd here: apt-get install openssh-server')
     const server = createServer({ noDelay: true })
@@ -106,7 +106,8 @@ export class Sshd {
   }
 }
 
-function writeFiles(folder: string, { secret, publicKey, config = [], tools }: SshdOptions): string {
+/** @returns the path of its configuration */
+export function writeSshdFiles(folder: string, { secret, publicKey, config = [], tools }: SshdOptions): string {
   // As root, OpenSSH wants this folder of its package, which no init made in containers.
   if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 })
   const at = (name: string) => join(folder, name)
