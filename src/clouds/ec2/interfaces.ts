@@ -50,9 +50,11 @@ export class Interfaces {
       const { NetworkInterface: made } = await this.#sender.send(command, { call, ...about })
       if (made?.NetworkInterfaceId) return resourceOf(made)
     } catch (error) {
-      // An earlier attempt made it, at another time.
       if (!(error instanceof CloudRefused && error.code === 'IdempotentParameterMismatch')) throw error
     }
+    // Another attempt made it, at another time.
+    const other = await this.#ofIntent(intent, subnet, call)
+    if (other) return other
     throw new Unanswered('EC2 has made the interface of this intent, and does not list it yet')
   }
 

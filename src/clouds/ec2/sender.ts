@@ -116,11 +116,16 @@ function credentialsOf(parameters: Ec2Parameters, clock: Clock): Pick<EC2ClientC
   return {
     credentials: async () => ({
       accessKeyId,
-      secretAccessKey: (await readFile(file, 'utf8')).trim(),
+      secretAccessKey: (await readFile(file, 'utf8').catch(unreadable)).trim(),
       // The client asks again five minutes before.
       expiration: new Date(clock.wallMs() + 360_000),
     }),
   }
+}
+
+/** As the client names errors of its own sources of credentials. */
+function unreadable(error: Error): never {
+  throw Object.assign(new Error(error.message), { name: 'CredentialsProviderError' })
 }
 
 /** Lets the call act around the request. @returns what the caller's own functions threw, if they did */
