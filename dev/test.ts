@@ -4,12 +4,11 @@ import { fileURLToPath } from 'node:url'
 import { aborted, runCommand } from './process/program.ts'
 import { createProgress } from './process/progress.ts'
 import { whyNoRealNode } from './run/claim.ts'
-import { setup } from './setup/setup.ts'
 import { redisImage } from './setup/versions.ts'
 import { formatCounts, formatFailures } from './test/counts.ts'
 import { parseTestOptions, type TestOptions, usage } from './test/options.ts'
 import { setupPython } from './test/python.ts'
-import { onCluster, setupSuites } from './test/runs.ts'
+import { onCluster, setupSuites, setupUnit } from './test/runs.ts'
 import { runSuites, type TestContext } from './test/schedule.ts'
 
 const logsFolder = fileURLToPath(new URL('../.artefacts/test-logs', import.meta.url))
@@ -21,9 +20,7 @@ async function test(options: TestOptions, signal: AbortSignal): Promise<number> 
   const { choice, unit, realNode } = options
   if (options.redisInContainers || choice.containers)
     await (await import('./process/containers.ts')).assertEngineAnswers()
-  const tools = unit
-    ? await setup(['redis', 'postgres', 'balancer', 'machines'], progress, signal)
-    : await setupSuites(choice, realNode, progress, signal)
+  const tools = unit ? await setupUnit(progress, signal) : await setupSuites(choice, realNode, progress, signal)
   if (options.whole && !unit) await setupPython(progress, signal)
   const context: TestContext = {
     options,

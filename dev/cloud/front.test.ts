@@ -80,7 +80,7 @@ test('quotas and capacities refuse what is above them, also when all ask at once
   const refused = made.filter(each => each.status === 'rejected')
   expect(refused).toHaveLength(1)
   expect(refused[0]?.reason).toBeInstanceOf(AtQuota)
-  expect((refused[0]?.reason as AtQuota).group).toBe('standard')
+  expect(refused[0]?.reason).toMatchObject({ group: 'standard' })
   await expect(create('d', { providerType: 'x1.large' })).rejects.toBeInstanceOf(NoCapacity)
   await driver.destroy((await live())[0]!, someCall)
   await create('e', { providerType: 'c7.large' })

@@ -29,6 +29,22 @@ export const fixedFolders = [
   '/run/containerd',
 ]
 
+/** Names of network devices of test clouds begin with it. They come and go with tests of other runs. */
+export const cloudLinks = 'skyc'
+
+/** The bits of CAP_NET_ADMIN and CAP_SYS_ADMIN, which bridges and mounts need. */
+const neededCapabilities = [12n, 21n]
+
+/** The reason why this process can make no namespaces, bridges and mounts; null when it can. Changes nothing. */
+export function whyNoNamespaces(): string | null {
+  if (process.platform !== 'linux') return 'it needs Linux'
+  if (process.getuid?.() !== 0) return 'it needs root'
+  const status = readFileSync('/proc/self/status', 'utf8')
+  const capabilities = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)/m.exec(status)?.[1] ?? '0'}`)
+  const has = neededCapabilities.every(bit => ((capabilities >> bit) & 1n) === 1n)
+  return has ? null : 'it needs the capabilities CAP_NET_ADMIN and CAP_SYS_ADMIN'
+}
+
 const programs =
   /^(etcd|kube-\S+|kubelet|kubectl|kwok|containerd\S*|ctr|runc|docker-registry|dockerd|docker-proxy|registry|redis-server|postgres|haproxy|coredns)$/
 
@@ -121,11 +137,12 @@ async function listNetwork(): Promise<string[]> {
     attempt('ip', ['-o', 'addr', 'show']),
     attempt('ip', ['route', 'show', 'table', 'all']),
   ])
+  const isOfCloud = new RegExp(`\\b${cloudLinks}\\d`)
   return [
     ...linesOf(links).map(line => `link       ${/^\d+: ([^:@]+)/.exec(line)?.[1]}`),
     ...linesOf(addresses).map(line => `address    ${line.split(/\s+/).slice(1, 4).join(' ')}`),
     ...linesOf(routes).map(line => `route      ${line.trim()}`),
-  ]
+  ].filter(line => !isOfCloud.test(line))
 }
 
 /** Each rule with its table and chain, without counters. */

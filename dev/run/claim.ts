@@ -5,25 +5,17 @@ import { tearDownNode } from '../node/teardown.ts'
 import { cgroupsNamed } from '../process/cgroups.ts'
 import { attempt } from '../process/command.ts'
 import { type Lock, tryLock } from '../process/lock.ts'
-import { isAnyRunning, isInPods, sysctlFile } from '../process/machine.ts'
+import { isAnyRunning, isInPods, sysctlFile, whyNoNamespaces } from '../process/machine.ts'
 import { isAbandoned, listRuns } from './runs.ts'
 import { clusterFolder } from './teardown.ts'
-
-/** The bits of CAP_NET_ADMIN and CAP_SYS_ADMIN, which bridges and mounts need. */
-const neededCapabilities = [12n, 21n]
 
 /** Held while a real node is set up, used or torn down: a machine has one at most. Null when it is taken. */
 export const lockRealNode = (): Promise<Lock | null> => tryLock('real node')
 
 /** The reason why no real node can run on this machine; null when it can. Changes nothing. */
 export function whyNoRealNode(): string | null {
-  if (process.platform !== 'linux') return 'it needs Linux'
-  if (process.getuid?.() !== 0) return 'it needs root'
-  const status = readFileSync('/proc/self/status', 'utf8')
-  const capabilities = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)/m.exec(status)?.[1] ?? '0'}`)
-  if (neededCapabilities.some(bit => ((capabilities >> bit) & 1n) === 0n)) {
-    return 'it needs the capabilities CAP_NET_ADMIN and CAP_SYS_ADMIN'
-  }
+  const reason = whyNoNamespaces()
+  if (reason) return reason
   // Containers of the node are recognized by their cgroup: in a pod every process would look like one.
   if (isInPods(readFileSync('/proc/self/cgroup', 'utf8'))) return 'this is itself a pod'
   return null

@@ -1,6 +1,7 @@
 /** Surroundings of test suites: a folder, a cluster or the machine's one real node; each ends with its suite. */
 import { cpSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { motoEnvironment } from '../cloud/moto.ts'
 import type { ClusterChoice } from '../cluster/types.ts'
 import { keepRights } from '../kube/rights.ts'
 import { waitUntil } from '../process/api-client.ts'
@@ -36,10 +37,21 @@ export async function setupSuites(
   signal: AbortSignal,
 ): Promise<Tools> {
   const onNode: Need[] = realNode ? ['policies', 'names'] : []
-  const always: Need[] = ['clocks', 'curl', 'postgres', 'prometheus', 'browser', 'python', 'ingress', 'machines']
-  await setup([...always, ...onNode], progress, signal)
+  const needs: Need[] = ['clocks', 'curl', 'postgres', 'prometheus', 'browser', 'ingress', ...cloudNeeds, ...onNode]
+  await setup(needs, progress, signal)
+  await motoEnvironment(progress, signal)
   if (realNode) await setupPython(progress, signal)
   return setupStack({ ...choice, realNode: realNode ? 'auto' : 'never', kwok: 1, audit: true }, progress, signal)
+}
+
+/** For the test cloud, and for tests that log in by SSH. */
+const cloudNeeds: readonly Need[] = ['python', 'machines']
+
+/** Installs what unit tests start. */
+export async function setupUnit(progress: Progress, signal: AbortSignal): Promise<Tools> {
+  const tools = await setup(['redis', 'postgres', 'balancer', ...cloudNeeds], progress, signal)
+  await motoEnvironment(progress, signal)
+  return tools
 }
 
 /** Does the work with a folder of its own, and takes down everything that it started. */

@@ -1,24 +1,11 @@
 /** The network of one cloud: a bridge of this machine, on which its virtual machines have their addresses. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { run } from '../../process/command.ts'
 import { type Lock, tryLock } from '../../process/lock.ts'
+import { cloudLinks } from '../../process/machine.ts'
 
 /** 198.18.0.0/15 is kept for tests of networks (RFC 2544): no site uses it. Each cloud has 1,022 addresses of it. */
 const networks = 128
-const prefix = 'skyc'
-
-/** The bits of CAP_NET_ADMIN and CAP_SYS_ADMIN, which bridges and mounts need. */
-const neededCapabilities = [12n, 21n]
-
-/** The reason why no virtual machine can run here; null when one can. Changes nothing. */
-export function whyNoMachines(): string | null {
-  if (process.platform !== 'linux') return 'it needs Linux'
-  if (process.getuid?.() !== 0) return 'it needs root'
-  const status = readFileSync('/proc/self/status', 'utf8')
-  const capabilities = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)/m.exec(status)?.[1] ?? '0'}`)
-  const has = neededCapabilities.every(bit => ((capabilities >> bit) & 1n) === 1n)
-  return has ? null : 'it needs the capabilities CAP_NET_ADMIN and CAP_SYS_ADMIN'
-}
 
 export interface Network {
   readonly bridge: string
@@ -50,7 +37,7 @@ const lockOf = (number: number) => `cloud network ${number}`
 /** Machines end with the process that started them, and take their cards along; a bridge stays. */
 async function sweep(): Promise<void> {
   for (const name of readdirSync('/sys/class/net')) {
-    const number = new RegExp(`^${prefix}(\\d+)$`).exec(name)?.[1]
+    const number = new RegExp(`^${cloudLinks}(\\d+)$`).exec(name)?.[1]
     const lock = number === undefined ? null : await tryLock(lockOf(Number(number)))
     if (!lock) continue
     await remove(name)
@@ -63,7 +50,7 @@ async function remove(bridge: string): Promise<void> {
 }
 
 async function opened(number: number, lock: Lock): Promise<Network> {
-  const bridge = `${prefix}${number}`
+  const bridge = `${cloudLinks}${number}`
   const second = 18 + (number >> 6)
   const third = (number & 63) * 4
   const at = (offset: number) => `198.${second}.${third + offset}`

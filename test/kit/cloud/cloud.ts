@@ -2,9 +2,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { whyNoMachines } from '../../../dev/cloud/machines/network.ts'
 import { type Cloud, type CloudOptions, startCloud } from '../../../dev/cloud/start.ts'
 import { findProgram } from '../../../dev/process/command.ts'
+import { whyNoNamespaces } from '../../../dev/process/machine.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import type { CloudCall, Driver, Intent } from '../../../src/clouds/driver.ts'
 import { createEc2Driver } from '../../../src/clouds/ec2/driver.ts'
@@ -16,7 +16,7 @@ export const startLimitMs = 180_000
 /** The reason why this machine has no virtual machines; null when it can have them. */
 export function whyNoVms(): string | null {
   const missing = ['sshd', 'catatonit', 'ip', 'unshare', 'setpriv', 'ssh-keygen'].filter(name => !findProgram(name))
-  return whyNoMachines() ?? (missing.length > 0 ? `these programs are missing: ${missing.join(', ')}` : null)
+  return whyNoNamespaces() ?? (missing.length > 0 ? `these programs are missing: ${missing.join(', ')}` : null)
 }
 
 export interface OwnCloud extends Cloud {
