@@ -1,7 +1,7 @@
 /** Control of the front by HTTP, for tests in other processes and for people with curl. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Faults, Limits, Rate, Rule } from './faults.ts'
-import type { Front } from './front.ts'
+import type { Journal } from './journal.ts'
 
 type Settings = Partial<
   Pick<Faults, 'lagMs' | 'findLagMs' | 'pendingMs' | 'honoursTokens' | 'pageSize'> & {
@@ -18,18 +18,18 @@ export function answerControl(
   { method, url = '' }: IncomingMessage,
   body: string,
   response: ServerResponse,
-  front: Front,
+  journal: Journal,
   faults: Faults,
 ): void {
-  const answer = act(`${method} ${url}`, body, front, faults)
+  const answer = act(`${method} ${url}`, body, journal, faults)
   response.writeHead(answer === undefined ? 404 : 200, { 'content-type': 'application/json' })
   response.end(JSON.stringify(answer ?? { error: 'there is no such control' }))
 }
 
-function act(request: string, body: string, front: Front, faults: Faults): object | undefined {
+function act(request: string, body: string, journal: Journal, faults: Faults): object | undefined {
   switch (request) {
     case 'GET /_cloud/journal':
-      return front.journal.entries
+      return journal.entries
     case 'POST /_cloud/rules':
       faults.add(...(JSON.parse(body) as Rule[]))
       return {}

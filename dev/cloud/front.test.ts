@@ -1,16 +1,18 @@
 /** The front before moto: EC2's semantics, and what goes wrong as a test wants it. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { AtQuota, CloudRefused, IntentOver, NoCapacity, RateLimited, Unanswered } from '../../src/clouds/errors.ts'
+import { ManualClock } from '../../test/kit/clock.ts'
 import { driverOf, intentOf, type OwnCloud, ownCloud, someCall, startLimitMs } from '../../test/kit/cloud/cloud.ts'
 import type { Call } from './call.ts'
 import { Faults } from './faults.ts'
 
 let cloud: OwnCloud
 let sets = 0
+const clock = new ManualClock({ runs: true })
 let before: ((call: Call) => void | Promise<void>) | undefined
 
 beforeAll(async () => {
-  cloud = await ownCloud({ before: call => before?.(call) })
+  cloud = await ownCloud({ clock, before: call => before?.(call) })
 }, startLimitMs)
 afterAll(() => cloud?.close())
 afterEach(() => {
@@ -65,11 +67,15 @@ test('a lost request leaves nothing', async () => {
 })
 
 test('a late creation comes after its connection was cut, and the same token waits for it', async () => {
-  cloud.faults.add({ action: 'RunInstances', effect: { lateMs: 100 } })
+  cloud.faults.add({ action: 'RunInstances', effect: { lateMs: 1 } })
   const { create, live } = site()
+  const turn = Promise.withResolvers<void>()
+  before = () => turn.promise
   await expect(create('a')).rejects.toBeInstanceOf(Unanswered)
   expect(await live()).toEqual([])
-  const { id } = await create('a')
+  const again = create('a')
+  turn.resolve()
+  const { id } = await again
   expect(await live()).toEqual([id])
 })
 
@@ -104,16 +110,18 @@ test('a bucket lets a number of calls through at once, and no more', async () =>
 
 test('listings lack a new machine for a while, and show an ended one as running', async () => {
   const { create, driver, live } = site()
-  cloud.faults.lagMs = 100
+  cloud.faults.lagMs = 60_000
   const { id } = await create('a')
   expect(await live()).toEqual([])
   // A look by id does not lag, unless the test wants it.
   expect(await driver.find(id, someCall)).toMatchObject({ id })
-  await expect.poll(live).toEqual([id])
+  clock.advance(60_000)
+  expect(await live()).toEqual([id])
   await driver.destroy(id, someCall)
   expect(await live()).toEqual([id])
   expect(await driver.find(id, someCall)).toMatchObject({ state: 'gone' })
-  await expect.poll(live).toEqual([])
+  clock.advance(60_000)
+  expect(await live()).toEqual([])
 })
 
 test('destroy may get a yes for nothing', async () => {

@@ -71,7 +71,7 @@ export class Front {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const body = await read(request)
-      if (request.url?.startsWith('/_cloud/')) return answerControl(request, body, response, this, this.#faults)
+      if (request.url?.startsWith('/_cloud/')) return answerControl(request, body, response, this.journal, this.#faults)
       const { authorization = '', 'user-agent': agent = '' } = request.headers
       const call = callOf(body, agent, authorization)
       const entry = this.journal.begin(call)
