@@ -67,7 +67,7 @@ export class Scheduler {
   /** How many of each group the next pass reads. */
   #perGroup = headLimit(0)
   #heldOp = 0
-  /** Consecutive passes that found something changed. */
+  /** Consecutive passes that wrote nothing, since all had changed. */
   #changes = 0
 
   constructor(options: SchedulerOptions) {
@@ -144,7 +144,8 @@ export class Scheduler {
     if (written === null) return null
     mark()
     this.#perGroup = headLimit(reading.groups.length) + mostAssigned(reading)
-    this.#changes = written.changed > 0 ? this.#changes + 1 : 0
+    // Keepers always change something of many machines: only passes that get nothing done rest longer.
+    this.#changes = written.changed > 0 && written.done === 0 ? this.#changes + 1 : 0
     const isMore = again || written.changed > 0 || written.isCut
     const [readMs, decideMs, writeMs] = times.slice(1).map((ms, i) => ms - times[i]!) as [number, number, number]
     onPass({ readMs, decideMs, writeMs, done: written.done, changed: written.changed, again: isMore, maxContainers })
