@@ -111,6 +111,24 @@ describe('Scheduler', () => {
     expect(seen.passes).toHaveLength(3)
   })
 
+  it('runs no pass for the output of a container that a machine was asked to run, but one for its machine', async () => {
+    const container = { uuid: uuidOf(5), run: 7, supervisor: false }
+    const { scheduler, seen, clock } = schedulerOf({ readings: [readingOf({ machines: [{ ...idle, container }] })] })
+    await clock.sleepBetween(100, 100)
+    clock.advance(100)
+    const events = (kind: string, name: string) => scheduler.hear({ what: 'events', subject: { kind, name } })
+    events('container', uuidOf(5))
+    await settled()
+    expect(seen.passes).toHaveLength(1)
+    events('container', uuidOf(6))
+    await clock.sleepBetween(100, 100)
+    clock.advance(100)
+    await settled()
+    events('instance', 'm')
+    await clock.sleepBetween(100, 100)
+    expect(seen.passes).toHaveLength(3)
+  })
+
   it('never runs two passes at once', async () => {
     const { scheduler, log, gate, clock } = schedulerOf({})
     await clock.sleepBetween(100, 100)

@@ -67,6 +67,8 @@ export class Scheduler {
   /** How many of each group the next pass reads. */
   #perGroup = headLimit(0)
   #heldOp = 0
+  /** Containers that machines were asked to run, as the last pass has read. */
+  #sent: ReadonlySet<string> = new Set()
   /** Consecutive passes that wrote nothing, since all had changed. */
   #changes = 0
 
@@ -97,10 +99,13 @@ export class Scheduler {
     await this.#duty.stop()
   }
 
-  /** A pass begins soon where containers, machines or everything may have changed. */
-  hear({ what, subject }: Ring | Missed): void {
-    const concerns = subject === undefined || subject.kind === containerKind || subject.kind === machineKind
-    if (concerns && what !== 'events') this.wake()
+  /**
+   * A pass begins soon where containers, machines or everything may have changed. Whatever becomes of a container that a machine
+   * was asked to run, its machine rings too: so output, which rings often, asks for no pass.
+   */
+  hear({ subject }: Ring | Missed): void {
+    const isOfContainer = subject?.kind === containerKind && !this.#sent.has(subject.name)
+    if (subject === undefined || isOfContainer || subject.kind === machineKind) this.wake()
   }
 
   wake(): void {
@@ -175,7 +180,8 @@ export class Scheduler {
   }
 
   #limitFor({ machines, nowMs }: Reading): number {
-    const running = machines.filter(({ container }) => container && container.run > 0).length
+    this.#sent = new Set(machines.flatMap(({ container }) => (container && container.run > 0 ? [container.uuid] : [])))
+    const running = this.#sent.size
     this.#limit = this.#overloaded ? afterOverload(running, nowMs) : grown(this.#limit, running, nowMs)
     this.#overloaded = false
     return this.#limit.most

@@ -38,7 +38,7 @@ describe('the scheduler', () => {
     const uuids = await Promise.all(Array.from({ length: 12 }, () => dispatch().accept()))
     const keepers = new Keepers(dispatch())
     const rules = { maxInstances: 4, maxConcurrentInstanceCreateOps: 2, timeoutIdleMs: 0 }
-    await using([{ rules, pollMs: 200 }], async () => {
+    await using([{ rules, pollMs: 5_000 }], async () => {
       const done = async () => {
         await keepers.step()
         return new Set([...(await states(uuids)), (await dispatch().machines.list()).length])
@@ -130,7 +130,7 @@ describe('the scheduler', () => {
       ...{ read: scheduling.read.bind(scheduling), draw: scheduling.draw.bind(scheduling), write },
       explain: scheduling.explain.bind(scheduling),
     }
-    const options = { store: scripted, pollMs: 100, rules: { maxInstances: 6, timeoutIdleMs: 0 } }
+    const options = { store: scripted, pollMs: 5_000, rules: { maxInstances: 6, timeoutIdleMs: 0 } }
     await using([options, options, options], async () => {
       let steps = 0
       const done = async () => {
