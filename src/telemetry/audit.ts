@@ -35,6 +35,13 @@ export type AuditAction =
   | 'session.revoke'
   | 'session.begin'
   | 'session.end'
+  | 'container.create'
+  | 'container.change'
+  | 'container.cancel'
+  | 'instance.hold'
+  | 'instance.drain'
+  | 'instance.run'
+  | 'instance.kill'
 /** `accepted`: it will be done; `refused`: it will not; `succeeded`, `failed`: the final result. */
 export type AuditResult = 'accepted' | 'refused' | 'succeeded' | 'failed'
 

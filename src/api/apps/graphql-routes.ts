@@ -1,12 +1,12 @@
 /** Declares the routes of GraphQL; their handlers are in `graphql-handlers.ts`. */
 import { createRoute, z } from '@hono/zod-openapi'
-import { forAdmins, forCaller, type ProblemName, refusals } from '../document/problems.ts'
+import { bodyProblems, forAdmins, forCaller, type ProblemName, refusals } from '../document/problems.ts'
 import { json } from '../document/responses.ts'
 import { named, plainHeaders } from '../document/schemas.ts'
 import { requires } from '../document/security.ts'
 import { graphqlExample, graphqlQuery, graphqlWords } from './graphql-words.ts'
 import { type AppAudience, type AppsApiParts, graphqlPaths } from './parts.ts'
-import { bodyProblems, scopes, suffixes } from './routes.ts'
+import { scopes, suffixes } from './routes.ts'
 
 const body = named(
   'GraphqlRequest',

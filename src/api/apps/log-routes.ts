@@ -2,7 +2,7 @@
 import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi'
 import type { Admission } from '../bounds/admit.ts'
 import { fixedHeaders } from '../document/headers.ts'
-import { forApps, refusals } from '../document/problems.ts'
+import { filterProblems, forApps, refusals } from '../document/problems.ts'
 import { answered } from '../document/responses.ts'
 import { plainHeaders } from '../document/schemas.ts'
 import { requires } from '../document/security.ts'
@@ -12,7 +12,7 @@ import { methodNotAllowed } from '../request/errors.ts'
 import { withQuery } from '../request/query.ts'
 import { LogStreams, logHeaders } from './log-streams.ts'
 import { type AppAudience, type AppsApiParts, audiences, logsPaths } from './parts.ts'
-import { filterProblems, scopes, suffixes } from './routes.ts'
+import { scopes, suffixes } from './routes.ts'
 
 const name = (most: number) =>
   z.string().regex(new RegExp(`^[a-z0-9]([-a-z0-9.]{0,${most - 2}}[a-z0-9])?$`), { error: 'is no name in the cluster' })

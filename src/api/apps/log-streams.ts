@@ -1,10 +1,10 @@
-/** Sends logs of pods as they come: how many, how much, how long, and what becomes of a reader that takes nothing. */
+/** Sends logs of pods, or of containers, as they come: how many, how much, how long, and what becomes of a reader that takes nothing. */
 import type { Context } from 'hono'
 import { ApiError, unavailable } from '../../base/errors.ts'
+import type { AppApiMetrics } from '../../telemetry/app-api-metrics.ts'
 import { enterBoth, PerUserLimit, TotalLimit } from '../bounds/held.ts'
-import type { ApiEnv } from '../request/env.ts'
+import type { ApiEnv, CommonParts } from '../request/env.ts'
 import { type JudgedLog, LogPump } from './log-pump.ts'
-import type { AppsApiParts } from './parts.ts'
 
 const headers = {
   'Content-Type': 'text/plain; charset=utf-8',
@@ -19,7 +19,9 @@ export const logHeaders = Object.fromEntries(Object.entries(headers).filter(([na
 /** The answer waits for the log so long; then it begins, and the log follows when the container says something. */
 const openingMs = 2_000
 
-type LogStreamParts = Pick<AppsApiParts, 'config' | 'clock' | 'draining' | 'metrics' | 'appMetrics'>
+interface LogStreamParts extends Pick<CommonParts, 'config' | 'clock' | 'draining' | 'metrics'> {
+  readonly appMetrics: Pick<AppApiMetrics, 'logs' | 'logsOpen'>
+}
 
 export class LogStreams {
   readonly #parts: LogStreamParts

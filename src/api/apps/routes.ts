@@ -3,7 +3,7 @@ import { createRoute, z } from '@hono/zod-openapi'
 import { workloadActivity } from '../activity/schemas.ts'
 import { stateExample } from '../activity/words.ts'
 import { etagHeader, streamHeaders } from '../document/headers.ts'
-import { forAdmins, forApps, type ProblemName, refusals } from '../document/problems.ts'
+import { bodyProblems, filterProblems, forAdmins, forApps, type ProblemName, refusals } from '../document/problems.ts'
 import { answered, json } from '../document/responses.ts'
 import { followHeaders, plainHeaders } from '../document/schemas.ts'
 import { requires } from '../document/security.ts'
@@ -29,12 +29,6 @@ export const scopes = { user: 'exec:notebook', admin: 'admin:jupyterlab' } as co
   string
 >
 export const suffixes: Readonly<Record<AppAudience, string>> = { user: '', admin: 'AsAdmin' }
-
-export const filterProblems = ['badQuery', 'badFilter', 'unknownFilter'] as const satisfies ProblemName[]
-export const bodyProblems = [
-  ...(['badJson', 'cutBody', 'largeBody', 'notJson', 'unknownField', 'repeatedField'] as const),
-  ...(['deepBody', 'muchBody', 'tooManyBodies', 'crowdedBodies', 'missingField'] as const),
-] as const satisfies ProblemName[]
 
 function terms(audience: AppAudience, config: ApiConfig) {
   const common = { tags: ['apps'], security: requires(config.identity, scopes[audience]) }

@@ -308,6 +308,113 @@ export const problemTable = {
     when: 'neither `user` nor `app` is given',
     example: { msg: 'user, app or both are required', type: 'missing', loc: ['query'] },
   },
+  noContainer: {
+    status: 404,
+    when: 'there is no container of this uuid that the caller may see',
+    example: { msg: 'there is no container of this uuid', type: 'unknown_container', loc: ['path', 'uuid'] },
+  },
+  badContainerId: {
+    status: 422,
+    when: 'the uuid in the path cannot be that of a container',
+    example: { msg: 'is not the uuid of a container', type: 'invalid', loc: ['path', 'uuid'] },
+  },
+  badContainer: {
+    status: 422,
+    when: 'a value cannot be; for example a command of more than 131,071 bytes, a mount at a relative path, or a variable that is both plain and secret',
+    example: { msg: 'is not an absolute path', type: 'invalid', loc: body('cwd') },
+  },
+  badPriority: {
+    status: 422,
+    when: 'the priority is not a whole number from 0 to 1000',
+    example: { msg: 'Too big: expected number to be <=1000', type: 'invalid', loc: body('priority') },
+  },
+  noTypeFits: {
+    status: 422,
+    when: 'no type of machine fits; the text names all types, and what each of them lacks',
+    example: {
+      msg: 'No type of machine fits. m6i.large: 2 of 64 VCPUs',
+      type: 'no_instance_type',
+      loc: body('runtime_constraints'),
+    },
+  },
+  longContainer: {
+    status: 422,
+    when: 'the container is larger than a runner takes',
+    example: { msg: 'is larger than 524288 bytes as JSON', type: 'too_long', loc: body() },
+  },
+  otherBody: {
+    status: 422,
+    when: 'the Idempotency-Key was used with another body, or is too long',
+    example: {
+      msg: 'The Idempotency-Key was used with another body',
+      type: 'invalid',
+      loc: ['header', 'idempotency-key'],
+    },
+  },
+  containerEnded: {
+    status: 409,
+    when: 'the container has ended',
+    example: { msg: 'the container has ended', type: 'container_ended' },
+  },
+  queueFull: {
+    status: 429,
+    when: 'as many containers of the owner wait as may: 1,000',
+    example: { msg: 'as many of your containers wait as may', type: 'too_many' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
+  crowdedQueue: {
+    status: 503,
+    when: 'as many containers wait as may: 100,000; or this replica lacks the key that seals them now',
+    example: { msg: 'as many containers wait as may', type: 'unavailable' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
+  noManagementToken: {
+    status: 401,
+    when: 'no token was sent',
+    example: { msg: 'the management token is required', type: 'unauthorized', loc: ['header', 'authorization'] },
+    headers: { 'WWW-Authenticate': authenticateHeader },
+  },
+  wrongManagementToken: {
+    status: 403,
+    when: 'the token is not that of operators, or the site has none',
+    example: { msg: 'this is not the management token', type: 'forbidden', loc: ['header', 'authorization'] },
+  },
+  noQueuedContainer: {
+    status: 404,
+    when: 'there is no container of this uuid that has not ended',
+    example: {
+      msg: 'there is no container of this uuid',
+      type: 'unknown_container',
+      loc: ['query', 'container_uuid'],
+    },
+  },
+  noMachine: {
+    status: 404,
+    when: 'there is no such instance',
+    example: { msg: 'there is no such instance', type: 'unknown_instance', loc: ['query', 'instance_id'] },
+  },
+  machineEnds: {
+    status: 409,
+    when: 'the instance is being shut down, which is never taken back',
+    example: { msg: 'the instance is being shut down', type: 'instance_ending' },
+  },
+  tooManyLarge: {
+    status: 429,
+    when: 'the caller takes as many large answers at once as may',
+    example: { msg: 'too many large answers at once', type: 'too_many' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
+  crowdedLarge: {
+    status: 503,
+    when: 'the replica sends as many large answers at once as it can',
+    example: { msg: 'this replica has too many large answers at once', type: 'unavailable' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
+  noParameter: {
+    status: 400,
+    when: 'a parameter is missing',
+    example: { msg: 'instance_id parameter not provided', type: 'missing', loc: ['query', 'instance_id'] },
+  },
   otherIngress: {
     status: 403,
     when: 'behind Gafaelfawr, the request came through another ingress than that of labs',

@@ -50,6 +50,20 @@ export const forApps = {
   user: [...forCaller, ...forAppsOf, 'notMember'],
   admin: [...forAdmins, ...forAppsOf],
 } as const satisfies Record<string, ProblemName[]>
+/** Errors of queries and of bodies. */
+export const filterProblems = ['badQuery', 'badFilter', 'unknownFilter'] as const satisfies ProblemName[]
+export const bodyProblems = [
+  ...(['badJson', 'cutBody', 'largeBody', 'notJson', 'unknownField', 'repeatedField'] as const),
+  ...(['deepBody', 'muchBody', 'tooManyBodies', 'crowdedBodies', 'missingField'] as const),
+] as const satisfies ProblemName[]
+/** Errors of routes of containers, and of those that take the token of operators. */
+export const forContainers = {
+  user: [...forCaller, 'noBearer'],
+  admin: [...forAdmins, 'noBearer'],
+} as const satisfies Record<string, ProblemName[]>
+export const forOperators = [
+  ...[...underPrefix, 'noManagementToken', 'wrongManagementToken', 'noBearer', 'tooOften', 'unavailable'],
+] as const satisfies ProblemName[]
 /** Errors of routes of workloads that are no labs, and of routes that a lab itself uses. */
 export const forWorkload = [...forCaller, 'badWorkloadName'] as const satisfies ProblemName[]
 export const forAdminsOfWorkload = [...forAdmins, 'badWorkloadName'] as const satisfies ProblemName[]

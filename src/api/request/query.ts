@@ -14,8 +14,8 @@ export const withQuery = createMiddleware<ApiEnv>(function withQuery(c, next) {
   return next()
 })
 
-/** All values by name, in order. */
-function queryValues(text: string): Record<string, string[]> {
+/** All values by name, in order. @throws {ApiError} 400 */
+export function queryValues(text: string): Record<string, string[]> {
   const values = new Map<string, string[]>()
   for (const part of text.split('&').filter(each => each !== '')) {
     const at = part.indexOf('=')

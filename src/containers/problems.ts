@@ -1,0 +1,37 @@
+/** The refusals of what people ask about containers and machines. */
+import { ApiError, invalid, unavailable } from '../base/errors.ts'
+
+/** Whether somebody else has a container of this name, is told to nobody. */
+export const noContainer = (): ApiError =>
+  new ApiError(404, { msg: 'there is no container of this uuid', type: 'unknown_container', loc: ['path', 'uuid'] })
+
+/** @param words names all types, and what each of them lacks */
+export const noTypeFits = (words: string): ApiError =>
+  new ApiError(422, { msg: words, type: 'no_instance_type', loc: ['body', 'runtime_constraints'] })
+
+export const containerEnded = (): ApiError =>
+  new ApiError(409, { msg: 'the container has ended', type: 'container_ended' })
+
+/** Somebody has to run, or to be cancelled, first. */
+const fullSeconds = 30
+
+export const queueFull = (of: 'owner' | 'all'): ApiError =>
+  of === 'owner'
+    ? new ApiError(
+        429,
+        { msg: 'as many of your containers wait as may', type: 'too_many' },
+        { 'Retry-After': String(fullSeconds) },
+      )
+    : unavailable('as many containers wait as may', fullSeconds)
+
+export const otherBody = (): ApiError =>
+  invalid('The Idempotency-Key was used with another body', 'header', 'idempotency-key')
+
+export const lacksKey = (): ApiError => unavailable('this replica lacks the key that seals containers now', 5)
+
+export const noMachine = (): ApiError =>
+  new ApiError(404, { msg: 'there is no such instance', type: 'unknown_instance', loc: ['query', 'instance_id'] })
+
+/** It is never taken back. */
+export const machineEnds = (): ApiError =>
+  new ApiError(409, { msg: 'the instance is being shut down', type: 'instance_ending' })

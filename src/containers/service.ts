@@ -1,0 +1,196 @@
+/** What people ask of containers, without HTTP: new ones, changes, and what is known of them. */
+import { createHash, randomUUID } from 'node:crypto'
+import type { Clock } from '../base/clock.ts'
+import type { Identity } from '../base/domain.ts'
+import { ApiError } from '../base/errors.ts'
+import type { ContainerState } from '../dispatch/container.ts'
+import { fitOf } from '../dispatch/fits.ts'
+import type { MachineType, Need, Rules } from '../dispatch/types.ts'
+import { canonical } from '../dispatch/warrant.ts'
+import type { ContainerStore } from '../store/dispatch/containers.ts'
+import type { ContainerShown } from '../store/dispatch/forms.ts'
+import type { Sealer } from '../store/sealing.ts'
+import type { StoredEvent } from '../store/series.ts'
+import type { Feed, StreamReader } from '../store/streams.ts'
+import { type ContainerJson, containerJson } from './json.ts'
+import { type ContainerLog, RecordedLog } from './log.ts'
+import { containerEnded, lacksKey, noContainer, noTypeFits, otherBody, queueFull } from './problems.ts'
+import { type ContainerWish, prepare } from './wish.ts'
+
+/** Who asks, and by which scope: a user sees his own containers, an administrator all. */
+export interface ContainerAsker {
+  readonly caller: Pick<Identity, 'username' | 'groups'>
+  readonly audience: 'user' | 'admin'
+}
+
+export interface ContainerFilter {
+  readonly state?: ContainerState | undefined
+  /** Only for administrators. */
+  readonly owner?: string | undefined
+  /** Only younger ones. */
+  readonly after?: string | undefined
+  readonly limit: number
+}
+
+export interface ContainerPage {
+  readonly containers: readonly ContainerJson[]
+  readonly next?: string
+}
+
+export interface Told {
+  readonly id?: string
+  readonly event: string
+  readonly data: string
+}
+
+/** Every method throws {ApiError} and {RetryLater}: 404 for a container that the asker may not see, 503 while comparing. */
+export interface Containers {
+  /** @throws {ApiError} 422 when no type of machine fits, 429 and 503 when too many wait */
+  create(wish: ContainerWish, asker: ContainerAsker, idempotencyKey?: string): Promise<ContainerJson>
+  list(filter: ContainerFilter, asker: ContainerAsker): Promise<ContainerPage>
+  find(uuid: string, asker: ContainerAsker): Promise<ContainerJson>
+  /** @throws {ApiError} 409 when it has ended */
+  prioritise(uuid: string, priority: number, asker: ContainerAsker): Promise<ContainerJson>
+  /** One that has ended stays as it is. */
+  cancel(uuid: string, reason: string, asker: ContainerAsker): Promise<ContainerJson>
+  events(
+    uuid: string,
+    asker: ContainerAsker,
+    lastEventId: string | undefined,
+    signal: AbortSignal,
+  ): Promise<Feed<Told> | 'ended' | null>
+  log(uuid: string, follow: boolean, asker: ContainerAsker): Promise<ContainerLog>
+}
+
+export interface ContainerOptions {
+  readonly store: Pick<ContainerStore, 'accept' | 'change' | 'find' | 'status' | 'list' | 'stream' | 'log'>
+  readonly streams: Pick<StreamReader, 'open'>
+  /** Calls a listener when there is more of a container. */
+  readonly onMore: (uuid: string, listener: () => void) => () => void
+  readonly sealer: Pick<Sealer, 'seal'>
+  /** What is offered now. */
+  readonly types: () => readonly MachineType[]
+  readonly rules: Pick<Rules, 'maximumPriceFactor' | 'reserveExtraRamBytes'>
+  /** The tenant of an owner. */
+  readonly tenantOf: (asker: ContainerAsker) => string
+  readonly isSecret: (name: string, value: string) => boolean
+  readonly clock: Pick<Clock, 'wallMs' | 'sleep'>
+}
+
+/** As large as a runner takes, with its warrant. */
+const longestSpec = 512 * 1024
+
+const lost: Told = { event: 'gone', data: '{}' }
+
+export class ContainerService implements Containers {
+  readonly #options: ContainerOptions
+
+  constructor(options: ContainerOptions) {
+    this.#options = options
+  }
+
+  async create(wish: ContainerWish, asker: ContainerAsker, idempotencyKey?: string): Promise<ContainerJson> {
+    const { store, sealer, isSecret, tenantOf } = this.#options
+    const { view, need, spec } = prepare(wish, asker.caller.username, isSecret)
+    this.#requireFit(need)
+    const text = JSON.stringify(spec)
+    if (Buffer.byteLength(text) > longestSpec) throw tooLong()
+    const bodyHash = createHash('sha256').update(canonical(wish)).digest('hex')
+    const accepted = await store.accept({
+      ...{ nonce: randomUUID(), view, priority: wish.priority },
+      shape: { need, tenant: tenantOf(asker), supervisor: wish.scheduling_parameters.supervisor },
+      sealSpec: (keyId, name, nonce) => sealer.seal(text, name, nonce, keyId),
+      idempotency: idempotencyKey === undefined ? undefined : { key: idempotencyKey, bodyHash },
+    })
+    if (accepted.answer === 'full') throw queueFull(accepted.of)
+    if ('uuid' in accepted) return this.find(accepted.uuid, asker)
+    throw accepted.answer === 'mismatch' ? otherBody() : lacksKey()
+  }
+
+  #requireFit(need: Need): void {
+    const { types, rules } = this.#options
+    const fit = fitOf(need, types(), rules)
+    if ('none' in fit) throw noTypeFits(fit.none)
+  }
+
+  async list(filter: ContainerFilter, asker: ContainerAsker): Promise<ContainerPage> {
+    const owner = asker.audience === 'user' ? asker.caller.username : filter.owner
+    const { state, after, limit } = filter
+    const page = await this.#options.store.list({
+      ...{ limit, ...(owner !== undefined && { owner }) },
+      ...{ ...(state !== undefined && { state }), ...(after !== undefined && { after }) },
+    })
+    return cut(await this.#shown(page.containers), page.next)
+  }
+
+  /** Those of one group wait for one reason, which is read once. */
+  async #shown(found: readonly ContainerShown[]): Promise<ContainerJson[]> {
+    const { store, clock } = this.#options
+    const sentences = new Map<string, Promise<string | undefined>>()
+    const waits = (container: ContainerShown) => {
+      if (container.state !== 'Queued') return undefined
+      const group = canonical([container.need, container.tenant, container.view.scheduling_parameters.supervisor])
+      const known = sentences.get(group) ?? store.status(container)
+      sentences.set(group, known)
+      return known
+    }
+    return Promise.all(found.map(async each => containerJson(each, await waits(each), clock.wallMs())))
+  }
+
+  async find(uuid: string, asker: ContainerAsker): Promise<ContainerJson> {
+    const [shown] = await this.#shown([await this.#record(uuid, asker)])
+    return shown!
+  }
+
+  async #record(uuid: string, asker: ContainerAsker): Promise<ContainerShown> {
+    const found = await this.#options.store.find(uuid, ownerIn(asker))
+    if (!found) throw noContainer()
+    return found
+  }
+
+  async prioritise(uuid: string, priority: number, asker: ContainerAsker): Promise<ContainerJson> {
+    const answer = await this.#options.store.change(uuid, ownerIn(asker), { priority })
+    if (answer === 'none') throw noContainer()
+    if (answer === 'ended') throw containerEnded()
+    return this.find(uuid, asker)
+  }
+
+  async cancel(uuid: string, reason: string, asker: ContainerAsker): Promise<ContainerJson> {
+    const answer = await this.#options.store.change(uuid, ownerIn(asker), { cancel: reason })
+    if (answer === 'none') throw noContainer()
+    return this.find(uuid, asker)
+  }
+
+  async events(uuid: string, asker: ContainerAsker, lastEventId: string | undefined, signal: AbortSignal) {
+    const { store, streams } = this.#options
+    await this.#record(uuid, asker)
+    const stream = store.stream(uuid)
+    return streams.open<StoredEvent | Told>({ stream, lastEventId, lost, signal })
+  }
+
+  async log(uuid: string, follow: boolean, asker: ContainerAsker): Promise<ContainerLog> {
+    const { store, onMore, clock } = this.#options
+    await this.#record(uuid, asker)
+    return new RecordedLog({ uuid, follow, store, clock, onMore: listener => onMore(uuid, listener) })
+  }
+}
+
+/** A hundred containers can have 30 MB of commands and variables: a page ends before, with at least one. */
+const largestPage = 1024 * 1024
+
+function cut(all: readonly ContainerJson[], next: string | undefined): ContainerPage {
+  let bytes = 0
+  const fitting = all.findIndex((each, index) => {
+    bytes += JSON.stringify(each).length
+    return bytes > largestPage && index > 0
+  })
+  if (fitting < 0) return { containers: all, ...(next !== undefined && { next }) }
+  return { containers: all.slice(0, fitting), next: all[fitting - 1]!.uuid }
+}
+
+/** Undefined where every owner is meant. */
+const ownerIn = ({ audience, caller }: ContainerAsker): string | undefined =>
+  audience === 'user' ? caller.username : undefined
+
+const tooLong = () =>
+  new ApiError(422, { msg: `is larger than ${longestSpec} bytes as JSON`, type: 'too_long', loc: ['body'] })
