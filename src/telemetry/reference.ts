@@ -4,6 +4,8 @@ import { createAppApiMetrics } from './app-api-metrics.ts'
 import { createAppGauges } from './app-gauges.ts'
 import { createBillingMetrics } from './billing-metrics.ts'
 import { CullingMetrics } from './culling-metrics.ts'
+import { createDispatchGauges } from './dispatch-gauges.ts'
+import { createDispatchMetrics } from './dispatch-metrics.ts'
 import { createGatewayMetrics } from './gateway-metrics.ts'
 import { createGauges, type GaugeSources } from './gauges.ts'
 import { createIdleMetrics } from './idle-metrics.ts'
@@ -15,7 +17,8 @@ import { createWebhookMetrics } from './webhook-metrics.ts'
 const head = `# Metrics
 
 <!-- Made by \`npm run docs\` of src/telemetry (metrics.ts, gauges.ts, app-gauges.ts, app-api-metrics.ts, tenant-gauges.ts,
-     billing-metrics.ts, webhook-metrics.ts, notebook-gauges.ts, idle-metrics.ts, culling-metrics.ts, gateway-metrics.ts): change those. -->
+     billing-metrics.ts, webhook-metrics.ts, notebook-gauges.ts, idle-metrics.ts, culling-metrics.ts, gateway-metrics.ts,
+     dispatch-metrics.ts, dispatch-gauges.ts): change those. -->
 
 Each replica serves these metrics in Prometheus' text format at \`/metrics\` on its monitoring port. Values of labels come from
 short lists, never from users; those of \`notebook_culling_total\` and \`last_notebook_culling_timestamp_seconds\` alone name people's
@@ -45,9 +48,11 @@ export function metricsReference(): string {
   createIdleMetrics(registry, { kinds: [], census: async () => undefined })
   void new CullingMetrics(registry)
   createGatewayMetrics(registry, { open: () => ({ request: 0, websocket: 0 }), routes: () => undefined })
+  createDispatchMetrics(registry)
+  createDispatchGauges(registry, { census: async () => undefined, owned: () => 0 })
   const rows = registry
     .getMetricsAsArray()
-    .filter(({ name }) => /^skylab_|notebook_culling_/.test(name))
+    .filter(({ name }) => /^skylab_|^arvados_|notebook_culling_/.test(name))
     .map(metric => ({ ...metric, labels: (metric as unknown as { labelNames: readonly string[] }).labelNames }))
     .sort((a, b) => (a.name < b.name ? -1 : 1))
     .map(({ name, labels, help, ...metric }) => {

@@ -1,0 +1,89 @@
+import { Registry } from 'prom-client'
+import { describe, expect, it } from 'vitest'
+import { createDispatchGauges, type DispatchCensus } from './dispatch-gauges.ts'
+import { createDispatchMetrics } from './dispatch-metrics.ts'
+
+const none = { inuse: 0, hold: 0, booting: 0, unknown: 0, idle: 0 }
+const census: DispatchCensus = {
+  ...{ containers_running: 2, containers_allocated_not_started: 1, containers_not_allocated_over_quota: 3 },
+  ...{ containers_longest_wait_time_seconds: 12.5, max_concurrent_containers: Number.POSITIVE_INFINITY, at_quota: 1 },
+  ...{ probe_age_seconds_max: 11, probe_age_seconds_median: 4, inDoubt: 1 },
+  byType: new Map([
+    [
+      'small',
+      {
+        ...{ instances_total: { ...none, inuse: 2 }, instances_price: { ...none, inuse: 0.2 } },
+        ...{ vcpus_total: { ...none, inuse: 4 }, memory_bytes_total: { ...none, inuse: 16 } },
+      },
+    ],
+    [
+      'large',
+      {
+        ...{ instances_total: { ...none, inuse: 1 }, instances_price: { ...none, inuse: 1 } },
+        ...{ vcpus_total: { ...none, inuse: 16 }, memory_bytes_total: { ...none, inuse: 64 } },
+      },
+    ],
+  ]),
+}
+
+describe('createDispatchGauges', () => {
+  it('shows the census by names and labels of Arvados, counted once for a scrape', async () => {
+    const registry = new Registry()
+    let counts = 0
+    const count = async () => {
+      counts += 1
+      return census
+    }
+    createDispatchGauges(registry, { census: count, owned: () => 7 })
+    const text = await registry.metrics()
+    expect(counts).toBe(1)
+    for (const line of [
+      'arvados_dispatchcloud_containers_running 2',
+      'arvados_dispatchcloud_containers_longest_wait_time_seconds 12.5',
+      'arvados_dispatchcloud_max_concurrent_containers +Inf',
+      'arvados_dispatchcloud_at_quota 1',
+      'arvados_dispatchcloud_instances_total{category="inuse",instance_type="small"} 2',
+      'arvados_dispatchcloud_instances_total{category="idle",instance_type="small"} 0',
+      'arvados_dispatchcloud_instances_price{category="inuse"} 1.2',
+      'arvados_dispatchcloud_vcpus_total{category="inuse"} 20',
+      'arvados_dispatchcloud_memory_bytes_total{category="inuse"} 80',
+      'skylab_dispatch_in_doubt 1',
+      'skylab_dispatch_owned 7',
+    ]) {
+      expect(text.split('\n')).toContain(line)
+    }
+  })
+
+  it('leaves out what Redis does not tell now', async () => {
+    const registry = new Registry()
+    let known: DispatchCensus | undefined = census
+    createDispatchGauges(registry, { census: async () => known, owned: () => 0 })
+    await registry.metrics()
+    known = undefined
+    const lines = (await registry.metrics()).split('\n').filter(line => /^[a-z]/.test(line))
+    expect(lines).toEqual(['skylab_dispatch_owned 0'])
+  })
+
+  it('leaves them out when the count fails', async () => {
+    const registry = new Registry()
+    const census = async () => {
+      throw new Error('Redis is silent')
+    }
+    createDispatchGauges(registry, { census, owned: () => 0 })
+    expect(await registry.metrics()).not.toMatch(/^arvados_/m)
+  })
+})
+
+describe('createDispatchMetrics', () => {
+  it('begins the counters of Arvados at 0', async () => {
+    const registry = new Registry()
+    const { bootOutcomes } = createDispatchMetrics(registry)
+    bootOutcomes.inc({ outcome: 'success' })
+    const text = await registry.metrics()
+    expect(text).toMatch(/^arvados_dispatchcloud_boot_outcomes\{outcome="success"\} 1$/m)
+    expect(text).toMatch(/^arvados_dispatchcloud_boot_outcomes\{outcome="disappeared"\} 0$/m)
+    expect(text).toMatch(/^arvados_dispatchcloud_driver_operations\{operation="SetTags",error="1"\} 0$/m)
+    expect(text).toMatch(/^arvados_dispatchcloud_instances_disappeared\{state="shutdown"\} 0$/m)
+    expect(text).toMatch(/^# TYPE arvados_dispatchcloud_instances_time_to_ssh_seconds summary$/m)
+  })
+})
