@@ -91,9 +91,11 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   // Decides for all replicas, by lease: who gets which machine, and what the cloud has that no record knows.
   'src/pool': ['src/base', 'src/telemetry', 'src/store', 'src/leases', 'src/duties', 'src/dispatch', 'src/clouds'],
   // The HTTP API, and the processes.
+  'src/containers': ['src/base', 'src/telemetry', 'src/store', 'src/dispatch'],
   'src/api': [
     ...['src/base', 'src/config', 'src/telemetry', 'src/tls', 'src/http', 'src/identity', 'src/labs', 'src/form'],
     ...['src/images/catalogue', 'src/ops', 'src/tenants', 'src/sudo', 'src/idle', 'src/apps', 'src/appcontrol'],
+    ...['src/dispatch', 'src/containers'],
   ],
   'src/settings': [
     'src/base',

@@ -24,7 +24,7 @@ export interface ContainerJson extends ContainerView {
 }
 
 /** @param waits what the scheduler says of its group */
-export function containerJson(found: ContainerShown, waits: string | undefined, nowMs: number): ContainerJson {
+export function containerJson(found: ContainerShown, waits: string, nowMs: number): ContainerJson {
   const { view, state, priority, runs, instance, instanceType, gatewayAddress } = found
   return {
     ...view,
@@ -54,7 +54,7 @@ function statusOf({ state, cancelled, trouble }: ContainerShown): ContainerJson[
 }
 
 /** Why it waits: in the words of Arvados, where it has some. @param waits what the scheduler says of its group */
-export function sentence({ state, priority, run }: ContainerShown, waits: string | undefined): string {
+export function sentence({ state, priority, run }: ContainerShown, waits: string): string {
   if (state === 'Locked') {
     return run > 0
       ? 'Container is allocated to an instance and preparing to run.'
@@ -64,5 +64,5 @@ export function sentence({ state, priority, run }: ContainerShown, waits: string
   if (priority === 0) {
     return 'This container will not be scheduled to run because its priority is 0 and state is Queued.'
   }
-  return waits ?? 'The scheduler has not looked at it yet.'
+  return waits || 'The scheduler has not looked at it yet.'
 }

@@ -9,6 +9,7 @@ import type { ContainerShown } from '../store/dispatch/forms.ts'
 import type { MachineStore } from '../store/dispatch/machines.ts'
 import { sentence, timeOf } from './json.ts'
 import { containerEnded, machineEnds, noMachine } from './problems.ts'
+import { waitsOf } from './waits.ts'
 
 /** As Arvados' `InstanceView`; what is below the line is ours. */
 export interface InstanceJson {
@@ -81,7 +82,7 @@ export interface Management {
 }
 
 export interface ManagementOptions {
-  readonly containers: Pick<ContainerStore, 'list' | 'find' | 'change' | 'status'>
+  readonly containers: Pick<ContainerStore, 'list' | 'find' | 'change'>
   readonly machines: Pick<MachineStore, 'list' | 'setBehavior' | 'kill'>
   readonly types: () => readonly OfferedType[]
   readonly rules: Pick<Rules, 'maximumPriceFactor' | 'reserveExtraRamBytes'>
@@ -112,23 +113,24 @@ export class ManagementService implements Management {
         after = read.next
       } while (after !== undefined && found.length <= mostQueued)
     }
-    const items = await Promise.all(found.slice(0, mostQueued).map(each => this.#queued(each)))
+    const waits = waitsOf(this.#options.containers)
+    const shown = found.slice(0, mostQueued)
+    const items = await Promise.all(shown.map(async each => this.#queued(each, await waits(each))))
     return { items, more: found.length > mostQueued }
   }
 
   async container(uuid: string): Promise<QueuedJson> {
     const found = await this.#options.containers.find(uuid)
     if (!found || isOver(found.state)) throw noQueuedContainer()
-    return this.#queued(found)
+    return this.#queued(found, found.status)
   }
 
-  async #queued(found: ContainerShown): Promise<QueuedJson> {
-    const { types, rules, containers } = this.#options
+  #queued(found: ContainerShown, waits: string): QueuedJson {
+    const { types, rules } = this.#options
     const { view, state, priority, need, queuedMs, startedMs } = found
     const offered = types()
     const fit = fitOf(need, offered, rules)
     const fitting = 'none' in fit ? [] : fit.types
-    const waits = state === 'Queued' ? await containers.status(found) : undefined
     return {
       container: {
         ...{ uuid: view.uuid, owner: view.owner, state, priority, container_image: view.container_image },

@@ -8,13 +8,13 @@ import { fitOf } from '../dispatch/fits.ts'
 import type { MachineType, Need, Rules } from '../dispatch/types.ts'
 import { canonical } from '../dispatch/warrant.ts'
 import type { ContainerStore } from '../store/dispatch/containers.ts'
-import type { ContainerShown } from '../store/dispatch/forms.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { StoredEvent } from '../store/series.ts'
-import type { Feed, StreamReader } from '../store/streams.ts'
+import { type Feed, parseEventId, type StreamReader } from '../store/streams.ts'
 import { type ContainerJson, containerJson } from './json.ts'
 import { type ContainerLog, RecordedLog } from './log.ts'
 import { containerEnded, lacksKey, noContainer, noTypeFits, otherBody, queueFull } from './problems.ts'
+import { waitsOf } from './waits.ts'
 import { type ContainerWish, prepare } from './wish.ts'
 
 /** Who asks, and by which scope: a user sees his own containers, an administrator all. */
@@ -63,7 +63,7 @@ export interface Containers {
 }
 
 export interface ContainerOptions {
-  readonly store: Pick<ContainerStore, 'accept' | 'change' | 'find' | 'status' | 'list' | 'stream' | 'log'>
+  readonly store: Pick<ContainerStore, 'accept' | 'change' | 'find' | 'list' | 'stream' | 'log'>
   readonly streams: Pick<StreamReader, 'open'>
   /** Calls a listener when there is more of a container. */
   readonly onMore: (uuid: string, listener: () => void) => () => void
@@ -120,29 +120,20 @@ export class ContainerService implements Containers {
       ...{ limit, ...(owner !== undefined && { owner }) },
       ...{ ...(state !== undefined && { state }), ...(after !== undefined && { after }) },
     })
-    return cut(await this.#shown(page.containers), page.next)
-  }
-
-  /** Those of one group wait for one reason, which is read once. */
-  async #shown(found: readonly ContainerShown[]): Promise<ContainerJson[]> {
-    const { store, clock } = this.#options
-    const sentences = new Map<string, Promise<string | undefined>>()
-    const waits = (container: ContainerShown) => {
-      if (container.state !== 'Queued') return undefined
-      const group = canonical([container.need, container.tenant, container.view.scheduling_parameters.supervisor])
-      const known = sentences.get(group) ?? store.status(container)
-      sentences.set(group, known)
-      return known
-    }
-    return Promise.all(found.map(async each => containerJson(each, await waits(each), clock.wallMs())))
+    const waits = waitsOf(this.#options.store)
+    const nowMs = this.#options.clock.wallMs()
+    const containers = await Promise.all(
+      page.containers.map(async each => containerJson(each, await waits(each), nowMs)),
+    )
+    return { containers, ...(page.next !== undefined && { next: page.next }) }
   }
 
   async find(uuid: string, asker: ContainerAsker): Promise<ContainerJson> {
-    const [shown] = await this.#shown([await this.#record(uuid, asker)])
-    return shown!
+    const found = await this.#record(uuid, asker)
+    return containerJson(found, found.status, this.#options.clock.wallMs())
   }
 
-  async #record(uuid: string, asker: ContainerAsker): Promise<ContainerShown> {
+  async #record(uuid: string, asker: ContainerAsker) {
     const found = await this.#options.store.find(uuid, ownerIn(asker))
     if (!found) throw noContainer()
     return found
@@ -163,6 +154,8 @@ export class ContainerService implements Containers {
 
   async events(uuid: string, asker: ContainerAsker, lastEventId: string | undefined, signal: AbortSignal) {
     const { store, streams } = this.#options
+    // Told first, as everywhere: whether there is a container, is another question.
+    if (lastEventId !== undefined) parseEventId(lastEventId)
     await this.#record(uuid, asker)
     const stream = store.stream(uuid)
     return streams.open<StoredEvent | Told>({ stream, lastEventId, lost, signal })
@@ -173,19 +166,6 @@ export class ContainerService implements Containers {
     await this.#record(uuid, asker)
     return new RecordedLog({ uuid, follow, store, clock, onMore: listener => onMore(uuid, listener) })
   }
-}
-
-/** A hundred containers can have 30 MB of commands and variables: a page ends before, with at least one. */
-const largestPage = 1024 * 1024
-
-function cut(all: readonly ContainerJson[], next: string | undefined): ContainerPage {
-  let bytes = 0
-  const fitting = all.findIndex((each, index) => {
-    bytes += JSON.stringify(each).length
-    return bytes > largestPage && index > 0
-  })
-  if (fitting < 0) return { containers: all, ...(next !== undefined && { next }) }
-  return { containers: all.slice(0, fitting), next: all[fitting - 1]!.uuid }
 }
 
 /** Undefined where every owner is meant. */

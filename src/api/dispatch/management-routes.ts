@@ -36,7 +36,7 @@ export const containerReads = {
     description: 'A container that has not ended.',
     request: { headers: plainHeaders, query: schemas.containerQuery },
     responses: {
-      200: json('the entry', schemas.queuedContainer, exampleQueued.items[0]!),
+      200: json('the entry', schemas.queuedBody, exampleQueued.items[0]!),
       ...refusals([...forOperators, ...ofContainer]),
     },
   }),

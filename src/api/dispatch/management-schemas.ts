@@ -37,35 +37,35 @@ const instanceType = component(
   'a type of machine that is offered',
 )
 
-export const queuedContainer = component(
-  'QueuedContainer',
-  z.object({
-    container: component(
-      'ContainerInQueue',
-      z.object({
-        uuid: z.string().describe('its name'),
-        owner: z.string().describe('the user who asked for it'),
-        state: z.enum(containerStates).describe('what it does'),
-        priority: z.number().describe('higher ones run earlier'),
-        container_image: z.string().describe('its image'),
-        runtime_constraints: z.looseObject({}).describe('what it may use'),
-        scheduling_parameters: z.looseObject({}).describe('how it is scheduled'),
-        created_at: z.string().describe('when it was accepted'),
-        started_at: z.string().nullable().describe('when it began; null before'),
-      }),
-      'a container that has not ended, without its command',
-    ),
-    instance_types: z.array(instanceType).describe('the types that it fits, cheapest first'),
-    first_seen_at: z.string().describe('when it was accepted'),
-    scheduling_status: z.string().describe('why it waits, in words'),
-  }),
-  'an entry of the queue',
-)
+const queuedFields = {
+  container: component(
+    'ContainerInQueue',
+    z.object({
+      uuid: z.string().describe('its name'),
+      owner: z.string().describe('the user who asked for it'),
+      state: z.enum(containerStates).describe('what it does'),
+      priority: z.number().describe('higher ones run earlier'),
+      container_image: z.string().describe('its image'),
+      runtime_constraints: z.looseObject({}).describe('what it may use'),
+      scheduling_parameters: z.looseObject({}).describe('how it is scheduled'),
+      created_at: z.string().describe('when it was accepted'),
+      started_at: z.string().nullable().describe('when it began; null before'),
+    }),
+    'a container that has not ended, without its command',
+  ),
+  instance_types: z.array(instanceType).describe('the types that it fits, cheapest first'),
+  first_seen_at: z.string().describe('when it was accepted'),
+  scheduling_status: z.string().describe('why it waits, in words'),
+}
+
+export const queuedBody = named('QueuedContainer', z.object(queuedFields))
 
 export const queuedContainers = named(
   'QueuedContainers',
   z.object({
-    items: z.array(queuedContainer).describe('those that run, then those that are allocated, then those that wait'),
+    items: z
+      .array(component('EntryOfQueue', z.object(queuedFields), 'an entry of the queue'))
+      .describe('those that run, then those that are allocated, then those that wait'),
     more: z.boolean().describe('whether there are more than these'),
   }),
 )

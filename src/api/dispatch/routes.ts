@@ -11,9 +11,9 @@ import type { CommonParts } from '../request/env.ts'
 import { type DispatchAudience, prefixes } from './parts.ts'
 import {
   changeBody,
+  containerBody,
   containerList,
   containerPath,
-  containerSchema,
   createBody,
   createHeaders,
   listQueries,
@@ -26,7 +26,7 @@ export type ApiConfig = CommonParts['config'] & Pick<Config, 'dispatch'>
 const scopes = { user: 'exec:notebook', admin: 'admin:jupyterlab' } as const satisfies Record<DispatchAudience, string>
 const suffixes: Readonly<Record<DispatchAudience, string>> = { user: '', admin: 'AsAdmin' }
 
-const containerAnswer = (description: string) => json(description, containerSchema, words.containerExample)
+const containerAnswer = (description: string) => json(description, containerBody, words.containerExample)
 const params = containerPath
 const headers = plainHeaders
 

@@ -196,64 +196,64 @@ export const changeBody = () =>
 
 const time = (words: string) => z.string().nullable().describe(`${words}; null before`)
 
-export const containerSchema = component(
-  'Container',
-  z.object({
-    uuid: z.string().describe('its name'),
-    owner: z.string().describe('the user who asked for it'),
-    state: z.enum(containerStates).describe('what it does'),
-    priority: z.number().int().describe(priorityWords),
-    command: z.array(z.string()).describe('program and arguments'),
-    container_image: z.string().describe('the image'),
-    environment: z.record(z.string(), z.string()).describe('variables; values of secrets are `***`'),
-    cwd: z.string().describe('the folder of the command'),
-    mounts: z.record(z.string(), z.object({ kind: z.literal('tmp'), capacity: z.number().int() })).describe('folders'),
-    runtime_constraints: component(
-      'ContainerNeeds',
-      z.object({
-        vcpus: z.number().int().describe('virtual processors'),
-        ram: z.number().int().describe('bytes of memory'),
-        gpus: z.number().int().describe('GPUs'),
-      }),
-      'what it may use',
-    ),
-    scheduling_parameters: component(
-      'ContainerScheduling',
-      z.object({
-        preemptible: z.boolean().describe('whether the cloud may take its machine back'),
-        supervisor: z.boolean().describe('whether it waits for containers that it makes'),
-        max_run_time: z.number().int().describe('seconds; 0: for ever'),
-      }),
-      'how it is scheduled',
-    ),
-    container_count_max: z.number().int().describe('how often it may begin'),
-    attempt: z.number().int().describe('how often it began'),
-    instance: z.string().describe('the cloud’s id of its present or last machine; empty before the first'),
-    instance_type: z.string().describe('the type of that machine'),
-    gateway_address: z.string().describe('where its shell and its ports are, for Skylab alone; empty if nowhere'),
-    exit_code: z.number().int().nullable().describe('of its command; null until it is Complete'),
-    created_at: z.string().describe('when it was accepted'),
-    started_at: time('when its present or last run began'),
-    finished_at: time('when it ended'),
-    cost: z.number().describe('of its present or last run, by the price of its machine'),
-    runtime_status: component(
-      'ContainerStatus',
-      z.object({
-        error: z.string().describe('why it was cancelled').exactOptional(),
-        warning: z.string().describe('the last trouble').exactOptional(),
-        activity: z.string().describe('what is being done to it').exactOptional(),
-      }),
-      'what happened to it, in words',
-    ),
-    scheduling_status: z.string().describe('why it waits, in words; empty if it does not'),
-  }),
-  'a container',
-)
+const containerFields = {
+  uuid: z.string().describe('its name'),
+  owner: z.string().describe('the user who asked for it'),
+  state: z.enum(containerStates).describe('what it does'),
+  priority: z.number().int().describe(priorityWords),
+  command: z.array(z.string()).describe('program and arguments'),
+  container_image: z.string().describe('the image'),
+  environment: z.record(z.string(), z.string()).describe('variables; values of secrets are `***`'),
+  cwd: z.string().describe('the folder of the command'),
+  mounts: z.record(z.string(), z.object({ kind: z.literal('tmp'), capacity: z.number().int() })).describe('folders'),
+  runtime_constraints: component(
+    'ContainerNeeds',
+    z.object({
+      vcpus: z.number().int().describe('virtual processors'),
+      ram: z.number().int().describe('bytes of memory'),
+      gpus: z.number().int().describe('GPUs'),
+    }),
+    'what it may use',
+  ),
+  scheduling_parameters: component(
+    'ContainerScheduling',
+    z.object({
+      preemptible: z.boolean().describe('whether the cloud may take its machine back'),
+      supervisor: z.boolean().describe('whether it waits for containers that it makes'),
+      max_run_time: z.number().int().describe('seconds; 0: for ever'),
+    }),
+    'how it is scheduled',
+  ),
+  container_count_max: z.number().int().describe('how often it may begin'),
+  attempt: z.number().int().describe('how often it began'),
+  instance: z.string().describe('the cloud’s id of its present or last machine; empty before the first'),
+  instance_type: z.string().describe('the type of that machine'),
+  gateway_address: z.string().describe('where its shell and its ports are, for Skylab alone; empty if nowhere'),
+  exit_code: z.number().int().nullable().describe('of its command; null until it is Complete'),
+  created_at: z.string().describe('when it was accepted'),
+  started_at: time('when its present or last run began'),
+  finished_at: time('when it ended'),
+  cost: z.number().describe('of its present or last run, by the price of its machine'),
+  runtime_status: component(
+    'ContainerStatus',
+    z.object({
+      error: z.string().describe('why it was cancelled').exactOptional(),
+      warning: z.string().describe('the last trouble').exactOptional(),
+      activity: z.string().describe('what is being done to it').exactOptional(),
+    }),
+    'what happened to it, in words',
+  ),
+  scheduling_status: z.string().describe('why it waits, in words; empty if it does not'),
+}
+
+export const containerBody = named('Container', z.object(containerFields))
 
 export const containerList = named(
   'Containers',
   z.object({
-    containers: z.array(containerSchema).describe('by age; may be fewer than `limit` though there are more'),
+    containers: z
+      .array(component('ContainerInList', z.object(containerFields), 'a container'))
+      .describe('by age; may be fewer than `limit` though there are more'),
     next: z.string().describe('for `after`; absent: there are no more').exactOptional(),
   }),
 )

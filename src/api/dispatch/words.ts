@@ -4,7 +4,7 @@ import type { Told } from '../../containers/service.ts'
 import { commonWords, type DocumentWords } from '../document/document.ts'
 import { formatEvent, preamble } from '../sse/sse.ts'
 import type { instances, queuedContainers } from './management-schemas.ts'
-import type { containerList, containerSchema } from './schemas.ts'
+import type { containerBody, containerList } from './schemas.ts'
 
 export const documentWords: DocumentWords = {
   title: 'Skylab: containers on machines of a cloud',
@@ -54,7 +54,7 @@ bytes are missing between. Nothing else of its output is kept: a command stores 
 With \`follow\` it goes on until the container has ended, or \`api.limits.maxLogSeconds\`. Beyond \`api.limits.maxLogBytes\`, or if nobody
 reads, the connection is cut.`
 
-export const containerExample: z.output<typeof containerSchema> = {
+export const containerExample: z.output<typeof containerBody> = {
   ...{ uuid: 'zzzzz-dz642-000000000000a1b', owner: 'ada', state: 'Running', priority: 500 },
   ...{ command: ['python', 'fit.py', '--field', '17'], container_image: 'registry.example.org/fit:2.1' },
   ...{ environment: { FIELD: '17', ARCHIVE_TOKEN: '***' }, cwd: '.' },

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { activityDocument } from '../../../test/kit/api/activity-api.ts'
 import { appsDocument } from '../../../test/kit/api/apps-api.ts'
+import { dispatchDocument } from '../../../test/kit/api/dispatch-api.ts'
 import { api } from '../../../test/kit/api/scripted-api.ts'
 import { tenantsDocument } from '../../../test/kit/api/tenants-api.ts'
 
@@ -70,7 +71,9 @@ describe('the names in the document', () => {
   })
 
   it('list each type of error that a route of any API can answer', () => {
-    const types = [document, activityDocument(), tenantsDocument(), appsDocument()].flatMap(each => [...typesIn(each)])
+    const types = [document, activityDocument(), tenantsDocument(), appsDocument(), dispatchDocument()].flatMap(
+      each => [...typesIn(each)],
+    )
     const known = schemas.ErrorType!.enum!
     const listed = types.map(([, type]) => type!).filter(type => known.includes(type))
     expect([...new Set(listed)].sort()).toEqual([...known])
