@@ -165,14 +165,15 @@ describe('GET log', () => {
 })
 
 describe('bad input', () => {
+  const change = vi.fn()
+  // Made once: 60 of them take seconds.
+  const call = dispatchApi({
+    containers: { create: change, prioritise: change },
+    management: { setBehavior: change, killInstance: change, killContainer: change },
+  })
+
   it.each(badContainerInput)('is answered $status $type, and changes nothing: $sent', async each => {
     const { method, path, who, body, headers, status, type, loc } = each
-    const change = vi.fn(found)
-    const nothing = vi.fn(async () => true)
-    const call = dispatchApi({
-      containers: { create: change, prioritise: change },
-      management: { setBehavior: nothing, killInstance: nothing as never, killContainer: nothing as never },
-    })
     const init = {
       ...(body !== undefined && { body }),
       headers: { ...(body !== undefined && { 'Content-Type': 'application/json' }), ...headers },
@@ -181,7 +182,6 @@ describe('bad input', () => {
     const detail = await detailOf(response)
     expect([response.status, detail.type, detail.loc]).toEqual([status, type, loc])
     expect(change).not.toHaveBeenCalled()
-    expect(nothing).not.toHaveBeenCalled()
   })
 })
 
