@@ -1,0 +1,82 @@
+/** Joins REST of containers and of operators: identity of callers, services, routes. */
+import { createDispatchApi } from '../../api/dispatch/app.ts'
+import { ListenersByKey } from '../../base/listeners.ts'
+import { secretTest } from '../../base/secret-env.ts'
+import { ManagementService } from '../../containers/management.ts'
+import { ContainerService } from '../../containers/service.ts'
+import { type OfferedType, rulesOf } from '../../dispatch/configured.ts'
+import type { MachineBrief } from '../../dispatch/container.ts'
+import type { Bell } from '../../store/bell.ts'
+import type { ContainerStore } from '../../store/dispatch/containers.ts'
+import type { MachineStore } from '../../store/dispatch/machines.ts'
+import { containerKind } from '../../store/dispatch-keys.ts'
+import type { Sealer } from '../../store/sealing.ts'
+import type { StreamReader } from '../../store/streams.ts'
+import type { DispatchMetrics } from '../../telemetry/dispatch-metrics.ts'
+import type { Basics } from '../basics.ts'
+import { joinOwnRest, type OwnRest } from '../own-rest.ts'
+import type { Part } from '../part.ts'
+
+/** What REST needs of the others. */
+export interface DispatchRestParts {
+  readonly containers: ContainerStore
+  readonly machines: MachineStore
+  readonly streams: Pick<StreamReader, 'open'>
+  readonly bell: Pick<Bell, 'on'>
+  readonly sealer: Pick<Sealer, 'seal'>
+  /** By name. */
+  readonly types: ReadonlyMap<string, OfferedType>
+  readonly dispatchMetrics: Pick<DispatchMetrics, 'logs' | 'logsOpen'>
+  /** Resolves with true when the cloud's tag of a machine says what its record does, and with false when that takes long. */
+  readonly whenTagged?: ((machine: MachineBrief) => Promise<boolean>) | undefined
+}
+
+export interface DispatchRest extends Pick<OwnRest, 'listen' | 'trouble'> {
+  /** Runs beside the replica, and closes before its connections do. */
+  readonly part: Part
+}
+
+/** Owners have no LNamespaces here yet: all containers count for one. */
+const tenantOf = () => 'default'
+
+export function joinDispatchRest(basics: Basics, parts: DispatchRestParts): DispatchRest {
+  const { config, settings, clock } = basics
+  const { containers: store, machines, streams, bell, sealer, types, dispatchMetrics } = parts
+  const offered = [...types.values()]
+  const rules = rulesOf(config.dispatch!)
+  const more = followBell(bell)
+  const containers = new ContainerService({
+    ...{ store, streams, sealer, rules, tenantOf, clock },
+    types: () => offered,
+    onMore: more.on,
+    isSecret: secretTest(config.lab.secretPatterns),
+  })
+  const management = new ManagementService({
+    ...{ containers: store, machines, rules, whenTagged: parts.whenTagged },
+    types: () => offered,
+  })
+  const managementToken = settings.dispatch?.managementToken
+  const { listen, trouble, stop, close } = joinOwnRest(basics, own =>
+    createDispatchApi({ ...own, config, containers, management, managementToken, logMetrics: dispatchMetrics }),
+  )
+  return {
+    part: {
+      stop: async () => stop(),
+      close: async () => {
+        more.close()
+        close()
+      },
+    },
+    ...{ listen, trouble },
+  }
+}
+
+/** One listener of the bell wakes all readers of outputs. */
+function followBell(bell: Pick<Bell, 'on'>) {
+  const listeners = new ListenersByKey()
+  const off = bell.on(({ subject }) => {
+    if (!subject) listeners.notifyAll()
+    else if (subject.kind === containerKind) listeners.notify(subject.name)
+  })
+  return { on: (uuid: string, listener: () => void) => listeners.add(uuid, listener), close: () => void off() }
+}
