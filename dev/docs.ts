@@ -11,7 +11,7 @@ import { takePicture } from './pages/api-picture.ts'
 import { appsPage } from './pages/apps-page.ts'
 import { appsResourcePage } from './pages/apps-resource-page.ts'
 import { appsTemplatesPage } from './pages/apps-templates-page.ts'
-import { dispatchPage } from './pages/dispatch-page.ts'
+import { dispatchOperatorsPage, dispatchRestPage } from './pages/dispatch-page.ts'
 import { takeFormPicture } from './pages/form-picture.ts'
 import { idlePage } from './pages/idle-page.ts'
 import { mistakesPage } from './pages/mistakes-page.ts'
@@ -42,7 +42,9 @@ const makers: Readonly<Record<string, () => Promise<string>>> = {
   'apps.md': async () => appsPage(await readFile(join(docs, 'apps.md'), 'utf8')),
   'architecture.md': async () => withTable(await readFile(join(docs, 'architecture.md'), 'utf8'), table),
   'configuration.md': async () => configReference(await examples()),
-  'dispatch-rest.md': async () => dispatchPage(await readFile(join(docs, 'dispatch-rest.md'), 'utf8')),
+  'dispatch-operators.md': async () =>
+    dispatchOperatorsPage(await readFile(join(docs, 'dispatch-operators.md'), 'utf8')),
+  'dispatch-rest.md': async () => dispatchRestPage(await readFile(join(docs, 'dispatch-rest.md'), 'utf8')),
   'idle.md': async () => idlePage(await readFile(join(docs, 'idle.md'), 'utf8')),
   'metrics.md': async () => metricsReference(),
   'mistakes.md': async () => mistakesPage(),

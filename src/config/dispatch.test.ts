@@ -4,8 +4,18 @@ import { schemaProblems } from './problems.ts'
 import { type Config, configSchema } from './schema.ts'
 
 const least = { clusterId: 'zzzzz', tokenFile: 'token', Containers: { DispatchPrivateKey: 'key' } }
-const parse = (dispatch: object) => configSchema.safeParse({ run: ['dispatch'], dispatch: { ...least, ...dispatch } })
-const dispatchOf = (dispatch: object): NonNullable<Config['dispatch']> => {
+const ec2 = {
+  ...{ Region: 'us-east-1', SubnetID: 'subnet-0123456789abcdef0', SecurityGroupIDs: ['sg-0123456789abcdef0'] },
+}
+const parse = ({ CloudVMs, ...dispatch }: { readonly CloudVMs?: object }) =>
+  configSchema.safeParse({
+    run: ['dispatch'],
+    dispatch: { ...least, CloudVMs: { DriverParameters: ec2, ...CloudVMs }, ...dispatch },
+  })
+const dispatchOf = (dispatch: {
+  readonly CloudVMs?: object
+  readonly InstanceTypes?: object
+}): NonNullable<Config['dispatch']> => {
   const { data, error } = parse(dispatch)
   if (!data) throw error
   return data.dispatch!
@@ -63,7 +73,7 @@ describe('the block dispatch', () => {
   it("has Arvados' defaults when it says nothing", () => {
     const { CloudVMs, Containers } = dispatchOf({})
     expect(CloudVMs).toEqual({
-      ...{ Enable: true, Driver: 'ec2', DriverParameters: {}, ImageID: '', InstanceInitCommand: '', SSHPort: 22 },
+      ...{ Enable: true, Driver: 'ec2', DriverParameters: ec2, ImageID: '', InstanceInitCommand: '', SSHPort: 22 },
       ...{ BootProbeCommand: 'systemctl is-system-running', DeployRunnerBinary: '/proc/self/exe' },
       ...{ DeployRunnerDirectory: '/var/lib/skylab/bin', DeployPublicKey: true, ResourceTags: {} },
       ...{ TagKeyPrefix: 'Arvados', TagSecret: 'plain', PollInterval: 10_000, ProbeInterval: 10_000 },
@@ -109,8 +119,23 @@ describe('the block dispatch', () => {
     [{ InstanceTypes: { a: { VCPUs: 1, Price: 1 } } }, 'dispatch.InstanceTypes.a.RAM: is required'],
     [{ InstanceTypes: { a: { VCPUs: 1, RAM: 1, Price: 1, Cost: 1 } } }, 'dispatch.InstanceTypes.a.Cost: unknown key'],
     [{ tenants: { a: { maxInstances: -1 } } }, expect.stringMatching(/^dispatch\.tenants\.a\.maxInstances: /)],
+    [
+      { CloudVMs: { DriverParameters: { ...ec2, Region: 'mars' } } },
+      'dispatch.CloudVMs.DriverParameters.Region: not a region, such as us-east-1',
+    ],
+    [
+      { CloudVMs: { DriverParameters: { ...ec2, Colour: 'red' } } },
+      'dispatch.CloudVMs.DriverParameters.Colour: unknown key',
+    ],
+    [
+      { CloudVMs: { DriverParameters: { ...ec2, AccessKeyID: 'A'.repeat(20) } } },
+      'dispatch.CloudVMs.DriverParameters: has AccessKeyID without its secret',
+    ],
     [{ CloudVMs: { Driver: 'azure' } }, expect.stringMatching(/^dispatch\.CloudVMs\.Driver: /)],
-    [{ CloudVMs: { Driver: 'loopback' } }, 'dispatch.CloudVMs.DriverParameters.Directory: is required'],
+    [
+      { CloudVMs: { Driver: 'loopback', DriverParameters: {} } },
+      'dispatch.CloudVMs.DriverParameters.Directory: is required',
+    ],
     [
       { CloudVMs: { Driver: 'loopback', DriverParameters: { Directory: '/tmp/x', Region: 'a' } } },
       'dispatch.CloudVMs.DriverParameters.Region: unknown key',

@@ -1,5 +1,6 @@
 /** The block `dispatch`: containers on machines of a cloud. Keys that begin with a capital are Arvados', with its forms and defaults. */
 import { z } from 'zod'
+import { ec2Parameters } from './dispatch-ec2.ts'
 import { goDuration, goSize } from './go-values.ts'
 import { absolutePath } from './values.ts'
 
@@ -176,11 +177,15 @@ const fields = z.strictObject({
     .describe('limits of tenants: LNamespaces, or `default` for owners without one'),
 })
 
-/** Each driver has parameters of its own. */
+/** Each driver has parameters of its own. Their problems have their keys, as all others. */
+const parametersOf = { ec2: ec2Parameters, loopback: loopbackParameters } as const satisfies Record<
+  DispatchDriver,
+  z.ZodType
+>
+
 export const dispatch = fields.check(({ value, issues }) => {
   const { Driver, DriverParameters } = value.CloudVMs
-  if (Driver !== 'loopback') return
-  const { error } = loopbackParameters.safeParse(DriverParameters)
+  const { error } = parametersOf[Driver].safeParse(DriverParameters)
   for (const issue of error?.issues ?? []) {
     issues.push({ ...issue, input: undefined, path: ['CloudVMs', 'DriverParameters', ...issue.path] } as never)
   }

@@ -4,7 +4,12 @@ import { rulesOf, typesOf } from './configured.ts'
 
 const config = dispatch.parse({
   ...{ clusterId: 'zzzzz', tokenFile: 'token', Containers: { DispatchPrivateKey: 'key' } },
-  CloudVMs: { MaxInstances: 0, MaxConcurrentInstanceCreateOps: 0, TimeoutIdle: '2m' },
+  CloudVMs: {
+    ...{ Driver: 'loopback', DriverParameters: { Directory: '/nowhere' } },
+    MaxInstances: 0,
+    MaxConcurrentInstanceCreateOps: 0,
+    TimeoutIdle: '2m',
+  },
   InstanceTypes: {
     small: { VCPUs: 2, RAM: '8GiB', IncludedScratch: '1GB', Price: 0.1 },
     'm6i.large.spot': {

@@ -4,7 +4,10 @@ import { configWarnings, crossProblems } from './checks.ts'
 
 const type = { VCPUs: 2, RAM: '8GiB', Price: 0.1 }
 const least = { clusterId: 'zzzzz', tokenFile: 'token', managementTokenFile: 'management' }
-const cloudVMs = { ImageID: 'ami-1', TagSecret: 'hmac' }
+const ec2 = {
+  ...{ Region: 'us-east-1', SubnetID: 'subnet-0123456789abcdef0', SecurityGroupIDs: ['sg-0123456789abcdef0'] },
+}
+const cloudVMs = { ImageID: 'ami-1', TagSecret: 'hmac', DriverParameters: ec2 }
 const identity = { provider: 'static', static: { file: 'tokens.yaml' } }
 
 function parsed(dispatch: object, vms: object = {}, more: object = {}) {
@@ -80,6 +83,11 @@ describe('configWarnings of dispatch', () => {
       {},
       { Driver: 'loopback', DriverParameters: { Directory: '/tmp/x' } },
       /^dispatch\.CloudVMs\.Driver: loopback runs what users send/,
+    ],
+    [
+      {},
+      { DriverParameters: { ...ec2, AccessKeyID: 'A'.repeat(20), SecretAccessKey: 'not-a-secret' } },
+      /^dispatch\.CloudVMs\.DriverParameters\.SecretAccessKey: is a secret in the configuration/,
     ],
     [{}, { TagSecret: 'plain' }, /^dispatch\.CloudVMs\.TagSecret: is plain/],
     [

@@ -86,6 +86,9 @@ export function dispatchWarnings({ dispatch }: Pick<Config, 'dispatch'>): string
     ...(CloudVMs.TagSecret === 'plain' && CloudVMs.Driver === 'ec2'
       ? ['dispatch.CloudVMs.TagSecret: is plain, so whoever may read tags of the account can pass for a machine']
       : []),
+    ...('SecretAccessKey' in CloudVMs.DriverParameters
+      ? ['dispatch.CloudVMs.DriverParameters.SecretAccessKey: is a secret in the configuration; name a file instead']
+      : []),
     ...free.map(([name]) => `dispatch.InstanceTypes.${name}.Price: is 0, so it is taken before all others`),
   ]
 }

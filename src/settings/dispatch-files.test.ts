@@ -18,6 +18,7 @@ async function read(files: Readonly<Record<string, string>>) {
     dispatch: {
       ...{ clusterId: 'zzzzz', tokenFile: 'token', previousTokenFiles: ['old'], managementTokenFile: 'management' },
       Containers: { DispatchPrivateKey: 'key' },
+      CloudVMs: { Driver: 'loopback', DriverParameters: { Directory: '/nowhere' } },
     },
   })
   const problems: string[] = []
@@ -36,7 +37,7 @@ describe('readDispatchFiles', () => {
       problems: [],
       found: {
         ...{ token: whole.token, previousTokens: [whole.old], managementToken: whole.management },
-        ...{ privateKey: whole.key, runnerBinary: '/proc/self/exe' },
+        ...{ privateKey: whole.key, runnerBinary: '/proc/self/exe', driverParameters: { Directory: '/nowhere' } },
       },
     })
   })

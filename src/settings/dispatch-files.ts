@@ -1,4 +1,5 @@
 /** Reads the files that the block `dispatch` names. */
+import type { DispatchConfig } from '../config/dispatch.ts'
 import type { Config } from '../config/schema.ts'
 
 /** Secrets of an installation that runs containers on machines. */
@@ -12,6 +13,8 @@ export interface DispatchFiles {
   readonly privateKey: string
   /** The full path of what is copied to machines; '' if their image has it. */
   readonly runnerBinary: string
+  /** `CloudVMs.DriverParameters` with full paths. */
+  readonly driverParameters: Readonly<Record<string, unknown>>
 }
 
 interface Reader {
@@ -50,8 +53,31 @@ export async function readDispatchFiles(
   const privateKey = await readKey(dispatch.Containers.DispatchPrivateKey, reader, problems)
   const { DeployRunnerBinary } = dispatch.CloudVMs
   const runnerBinary = await reader.present('dispatch.CloudVMs.DeployRunnerBinary', DeployRunnerBinary || undefined)
+  const driverParameters = await withPaths(dispatch.CloudVMs.DriverParameters, reader)
   if (own === undefined || privateKey === undefined) return undefined
-  return { token: own, previousTokens: previous, managementToken, privateKey, runnerBinary: runnerBinary ?? '' }
+  return {
+    driverParameters,
+    token: own,
+    previousTokens: previous,
+    managementToken,
+    privateKey,
+    runnerBinary: runnerBinary ?? '',
+  }
+}
+
+/** The block with the full paths of files that a driver reads later. */
+export function withFullPaths(
+  dispatch: DispatchConfig,
+  { driverParameters }: Pick<DispatchFiles, 'driverParameters'>,
+): DispatchConfig {
+  return { ...dispatch, CloudVMs: { ...dispatch.CloudVMs, DriverParameters: driverParameters } }
+}
+
+async function withPaths(parameters: DispatchFiles['driverParameters'], reader: Reader) {
+  const { SecretAccessKeyFile: file } = parameters
+  if (typeof file !== 'string') return parameters
+  const full = await reader.present('dispatch.CloudVMs.DriverParameters.SecretAccessKeyFile', file)
+  return { ...parameters, SecretAccessKeyFile: full ?? file }
 }
 
 /** By the library that uses it. Its messages may quote the file, so none of them is shown. */

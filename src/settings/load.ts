@@ -24,7 +24,7 @@ import {
 } from './checks.ts'
 import { withCulling } from './culling.ts'
 import { servesDispatch } from './dispatch-checks.ts'
-import { type DispatchFiles, readDispatchFiles } from './dispatch-files.ts'
+import { type DispatchFiles, readDispatchFiles, withFullPaths } from './dispatch-files.ts'
 import { servesGateway } from './gateway-checks.ts'
 import { type LoginFiles, readLoginFiles, withoutLogin } from './gateway-files.ts'
 import { readText } from './source.ts'
@@ -100,7 +100,7 @@ export async function loadSettings(
   const reader = new FileReader(dirname(resolve(file)), problems)
   // The others' secrets are not there.
   const ofLabs = servesLabs(config) ? await readLabFiles(config, env, reader, problems) : withoutLabs
-  const ofDispatch = servesDispatch(config)
+  const ofDispatch: Partial<Pick<Settings, 'sealingKeys' | 'dispatch'>> = servesDispatch(config)
     ? {
         sealingKeys: await readSealingKeys(config, env, reader, problems),
         dispatch: await readDispatchFiles(config, reader, problems),
@@ -137,6 +137,7 @@ export async function loadSettings(
       ...config,
       kubernetes: { ...config.kubernetes, ...(kubeconfig !== undefined && { kubeconfig }) },
       audit: { ...config.audit, ...(auditFile !== undefined && { file: auditFile }) },
+      ...(ofDispatch.dispatch && { dispatch: withFullPaths(config.dispatch!, ofDispatch.dispatch) }),
     },
     replica: env.SKYLAB_REPLICA || hostname(),
     ...ofLabs,

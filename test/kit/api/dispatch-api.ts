@@ -68,6 +68,7 @@ export function dispatchParts(script: DispatchScript = {}) {
   const dispatch = {
     ...{ clusterId: 'zzzzz', tokenFile: 'token' },
     Containers: { DispatchPrivateKey: 'key', RuntimeEngine: engine },
+    CloudVMs: { Driver: 'loopback', DriverParameters: { Directory: '/nowhere' } },
   }
   return {
     config: configSchema.parse({ dispatch, ...config }),
