@@ -146,6 +146,7 @@ export class Keeper {
     await this.#context.failpoint('after-send')
     // An earlier run of it ends first: it is asked again.
     if (answer !== 'started' && answer.refused === 'busy') return
+    if (answer !== 'started' && answer.refused === 'run') this.#context.parts.sight.stale('run')
     this.#started = `${uuid} ${run}`
     if (answer === 'started') return
     // Our epoch is the highest, so nobody starts this run any more.

@@ -110,12 +110,20 @@ export class Line {
 
   /** @returns whether there was a channel */
   async #serveOnce(): Promise<boolean> {
-    const { brief, facts } = await this.#context.keeping.read()
-    if (brief.ending !== '' || brief.broken !== '') return false
+    const { brief, facts, nowMs } = await this.#context.keeping.read()
+    // A broken machine may still tell the end of what it runs.
+    const isUseless = brief.broken !== '' && !brief.container?.run
+    if (brief.ending !== '' || isUseless) return false
     const machine = await this.#connect(brief, facts)
+    const { sight } = this.#context.parts
+    const isFirst = brief.probedMs === 0
+    if (facts.hostKey === '') sight.reached((nowMs - brief.createdMs) / 1000)
     try {
       if (!(await this.#hasBooted(machine))) return false
-      await this.#attach(machine)
+      await this.#attach(machine, () => {
+        if (isFirst) sight.booted('success')
+        if (isFirst) sight.ready((nowMs - brief.createdMs) / 1000)
+      })
       return true
     } finally {
       this.#link = undefined
@@ -168,7 +176,7 @@ export class Line {
   }
 
   /** Resolves when the channel has ended. */
-  async #attach(machine: Machine): Promise<void> {
+  async #attach(machine: Machine, onOpen: () => void): Promise<void> {
     const { parts, epoch, plan } = this.#context
     const { signal } = this.#closed
     const installed = await machine.install(await parts.program(), { signal })
@@ -179,6 +187,7 @@ export class Line {
       await this.#handlers.onOpen(link)
       this.#link = link
       this.#wasOpen = true
+      onOpen()
       this.#awaySinceMs = undefined
       this.#rarely.worked()
       this.#handlers.onChange()

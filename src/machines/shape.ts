@@ -11,6 +11,7 @@ import type { OperationFields, OperationRecord } from '../store/records.ts'
 import type { Cloud } from './cloud.ts'
 import type { Keeping } from './insisting.ts'
 import type { LinkHandlers, RunnerLink, Teach } from './ports.ts'
+import type { Sight } from './sight.ts'
 import type { Wakes } from './wakes.ts'
 
 /** What a creation needs and Redis keeps sealed. An adopted machine may have only the digest of its secret, from its tag. */
@@ -51,6 +52,7 @@ export interface MachineParts {
   readonly keeping: KeepingStore
   readonly wakes: Wakes
   readonly teach: Teach
+  readonly sight: Sight
   readonly times: MachineTimes
   readonly program: () => Promise<RunnerProgram>
   /** The intent of a new machine, with its tags and the script of its first start. */

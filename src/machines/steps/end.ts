@@ -52,8 +52,12 @@ async function destroy(context: MachineContext, id: string): Promise<void> {
 async function awaitGone(context: MachineContext): Promise<MachineResult> {
   const brief = await briefOf(context)
   if (!brief) return 'nothing'
+  const { clock, parts } = context
+  const beganMs = clock.monotonicMs()
   if (brief.instance !== '') await untilGone(context, brief.instance)
   await context.keeping.gone()
+  if (brief.instance !== '') parts.sight.gone((clock.monotonicMs() - beganMs) / 1000)
+  if (brief.instance !== '' && brief.probedMs === 0) parts.sight.booted('failure')
   return { events: [['info', brief.instance === '' ? 'There never was a machine' : `${brief.instance} is gone`]] }
 }
 

@@ -20,6 +20,7 @@ import { Cloud } from '../cloud.ts'
 import { machineKindOf } from '../kind.ts'
 import type { LinkHandlers, RunnerLink } from '../ports.ts'
 import type { MachineParts, MachineShape } from '../shape.ts'
+import { noSight } from '../sight.ts'
 import { Wakes } from '../wakes.ts'
 
 export const name = '0mach1'
@@ -122,6 +123,7 @@ export class Site {
         reserve: async () => 0,
         onCall: (operation, error) => void this.log.push(error ? `${operation}: ${error}` : operation),
       }),
+      sight: noSight,
       teach: async outcome => void this.outcomes.push(outcome),
       times: { probeMs: 20, shutdownMs: 30, signalMs: 10, termMs: 200, letGoMs: 60_000, tellMs: 1_000 },
       program: async () => ({ hash: 'h', architecture: undefined, path: undefined, files: [] }),

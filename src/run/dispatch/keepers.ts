@@ -23,12 +23,14 @@ import { containerKind } from '../../store/dispatch-keys.ts'
 import type { Basics } from '../basics.ts'
 import { joinKind } from '../kind.ts'
 import { longestCallMs } from './cloud.ts'
+import type { DispatchSight } from './sight.ts'
 import type { DispatchStore } from './store.ts'
 
 export interface KeeperShared {
   readonly driver: Driver
   readonly throttles: Throttles
   readonly types: ReadonlyMap<string, OfferedType>
+  readonly sight: DispatchSight
 }
 
 /** How often a good probe is told: a third of the shortest time by which it is judged would do. */
@@ -48,19 +50,19 @@ export function joinKeepers(basics: Basics, store: DispatchStore, shared: Keeper
   return { kind, cloud, close: () => wakes.close() }
 }
 
-function cloudOf({ config, clock }: Basics, { driver, throttles }: KeeperShared): Cloud {
+function cloudOf({ config, clock }: Basics, { driver, throttles, sight }: KeeperShared): Cloud {
   const { intent } = tagNames(config.dispatch!.CloudVMs.TagKeyPrefix)
   return new Cloud({
     ...{ driver, clock, listMs, intentTag: intent },
     reserve: () => throttles.reserve(),
-    onCall: () => {},
+    onCall: sight.onCall,
   })
 }
 
 function machineParts(
   basics: Basics,
   { sealer }: DispatchStore,
-  { throttles, types }: KeeperShared,
+  { throttles, types, sight }: KeeperShared,
 ): Omit<MachineParts, 'cloud' | 'wakes' | 'keeping'> {
   const { config, settings, clock } = basics
   const { CloudVMs, Containers } = config.dispatch!
@@ -80,6 +82,7 @@ function machineParts(
   return {
     clock,
     teach: outcome => throttles.teach(outcome),
+    sight: sight.machines,
     times: {
       ...{ probeMs: CloudVMs.ProbeInterval, shutdownMs: CloudVMs.TimeoutShutdown },
       ...{ signalMs: CloudVMs.TimeoutSignal, termMs: CloudVMs.TimeoutTERM },

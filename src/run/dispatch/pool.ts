@@ -10,11 +10,13 @@ import { Sweeper } from '../../pool/sweep.ts'
 import { Tagging } from '../../pool/tagging.ts'
 import type { Basics } from '../basics.ts'
 import { longestCallMs } from './cloud.ts'
+import type { DispatchSight } from './sight.ts'
 import type { DispatchStore } from './store.ts'
 
 export interface PoolShared {
   readonly cloud: Cloud
   readonly types: ReadonlyMap<string, OfferedType>
+  readonly sight: DispatchSight
 }
 
 /** Of a machine's whole life: ten years. What ends it are rules, never this. */
@@ -22,7 +24,7 @@ const lifeMs = 315_360_000_000
 /** How old a listing of each cloud may be. AWS names no bound; minutes were seen. */
 const lagMs = { ec2: 60_000, loopback: 0 }
 
-export function joinPool(basics: Basics, store: DispatchStore, { cloud, types }: PoolShared) {
+export function joinPool(basics: Basics, store: DispatchStore, { cloud, types, sight }: PoolShared) {
   const { config, settings, clock, log } = basics
   const dispatch = config.dispatch!
   const { CloudVMs } = dispatch
@@ -52,20 +54,20 @@ export function joinPool(basics: Basics, store: DispatchStore, { cloud, types }:
     pollMs: CloudVMs.PollInterval,
     scanMs: config.engine.scanIntervalMs,
     initialQuotaEstimate: CloudVMs.InitialQuotaEstimate,
-    onPass: () => {},
+    onPass: sight.onPass,
   })
   const off = store.bell.on(ring => scheduler.hear(ring))
   const sweeper = new Sweeper({
     ...{ ...common, lease: keys.dispatch.sweepLease },
     ...{ intervalMs: CloudVMs.SyncInterval, bootingMs: CloudVMs.TimeoutBooting },
     tombstoneMs: config.times.tombstoneSeconds * 1000,
-    onAdopted: () => {},
-    onSwept: () => {},
+    onAdopted: sight.onAdopted,
+    onSwept: ({ removed }) => sight.onRemoved(removed),
   })
   const comparer = new Comparer({
     ...{ ...common, compares: store.compares, lagMs: lagMs[CloudVMs.Driver] },
     holdMs: config.engine.leaseTtlMs + longestCallMs,
-    onAdopted: () => {},
+    onAdopted: sight.onAdopted,
     onCompared: () => scheduler.wake(),
   })
   return { scheduler, sweeper, comparer, close: off }

@@ -1,5 +1,8 @@
 /** Makes the parts of a process that serves containers on machines, and joins them. Nothing runs yet; it knows no Kubernetes. */
 import { typesOf } from '../../dispatch/configured.ts'
+import type { MachineBrief } from '../../dispatch/container.ts'
+import { tagNames } from '../../dispatch/tags.ts'
+import type { Cloud } from '../../machines/cloud.ts'
 import { Throttles } from '../../pool/throttle.ts'
 import type { Settings } from '../../settings/load.ts'
 import { createProcessGauges } from '../../telemetry/gauges.ts'
@@ -9,6 +12,8 @@ import type { Stage } from '../part.ts'
 import { groupingOf, makeDriver } from './cloud.ts'
 import { joinKeepers } from './keepers.ts'
 import { joinPool } from './pool.ts'
+import { joinDispatchRest } from './rest.ts'
+import { addDispatchGauges, joinSight } from './sight.ts'
 import { joinDispatchStore } from './store.ts'
 
 export type DispatchReplica = Awaited<ReturnType<typeof makeDispatchReplica>>
@@ -28,10 +33,35 @@ export async function makeDispatchReplica(settings: Settings, createTracing?: Cr
     groupOf: type => types.get(type)?.group ?? type,
     perSecond: config.dispatch!.CloudVMs.MaxCloudOpsPerSecond,
   })
-  const keepers = joinKeepers(basics, store, { driver, throttles, types })
-  const pool = joinPool(basics, store, { cloud: keepers.cloud, types })
+  const sight = joinSight(basics)
+  const keepers = joinKeepers(basics, store, { driver, throttles, types, sight })
+  const { cloud, kind } = keepers
+  const pool = joinPool(basics, store, { cloud, types, sight })
   addGauges(basics, store.connection)
-  return { basics, store, types, keepers, pool, stages: stagesOf(basics, store, keepers, pool, () => driver.close()) }
+  addDispatchGauges(basics, store, sight, { types, owned: () => kind.engine.size })
+  const whenTagged = tagger(basics, cloud)
+  const rest = joinDispatchRest(basics, { ...store, types, dispatchMetrics: sight.metrics, whenTagged })
+  const stages = stagesOf(basics, store, keepers, pool, () => driver.close())
+  return { basics, store, keepers, pool, rest, stages }
+}
+
+const tagMs = 5_000
+
+/** An operator sees in the cloud's own pages what he asked for; the sweep writes what this could not. */
+function tagger({ config, log }: Basics, cloud: Cloud): (machine: MachineBrief) => Promise<boolean> {
+  const { idleBehavior } = tagNames(config.dispatch!.CloudVMs.TagKeyPrefix)
+  return async machine => {
+    if (machine.instance === '') return false
+    const call = { signal: AbortSignal.timeout(tagMs), agent: 'management' }
+    const tags = { [idleBehavior]: machine.idleBehavior }
+    try {
+      await cloud.call('setTags', call, driver => driver.setTags(machine.instance, tags, call))
+      return true
+    } catch (err) {
+      log.warn({ err, instance: machine.instance }, 'the behavior of a machine is not in its tags yet')
+      return false
+    }
+  }
 }
 
 /** All parts, in the order in which they start; they close in the reverse order. */

@@ -18,7 +18,10 @@ export async function serveDispatch(settings: Settings): Promise<void> {
   const waiting = new Set([redisName, firstCompare])
   await live({
     ...{ basics: replica.basics, stages: replica.stages, waiting, readiness: readinessOf(waiting, replica) },
+    listen: replica.rest.listen,
     start: signal => start(replica, waiting, signal),
+    onDrained: () => replica.rest.part.stop?.(),
+    onClosing: () => replica.rest.part.close?.(),
   })
 }
 
@@ -36,11 +39,16 @@ async function start(replica: DispatchReplica, waiting: Set<string>, signal: Abo
   basics.log.info({ uptimeMs: uptimeMs() }, 'ready')
 }
 
-function readinessOf(waiting: ReadonlySet<string>, { store, pool }: DispatchReplica): Readiness {
+function readinessOf(waiting: ReadonlySet<string>, { store, pool, rest }: DispatchReplica): Readiness {
   const troubles = () => {
     const redis = store.connection.trouble()
     const { trouble } = pool.comparer
-    return [...(redis ? [`${redisName}: ${inFull(redis)}`] : []), ...(trouble ? [`the compare: ${trouble}`] : [])]
+    const caller = rest.trouble()
+    return [
+      ...(caller ? [caller] : []),
+      ...(redis ? [`${redisName}: ${inFull(redis)}`] : []),
+      ...(trouble ? [`the compare: ${trouble}`] : []),
+    ]
   }
   return { waitingFor: () => [...waiting], troubles }
 }
