@@ -8,7 +8,8 @@ import { type Wing, wings } from './wings.ts'
 export const usage = `usage: npm run faults -- [OPTIONS] [FILTER…]
 
   FILTER              only files of attacks whose path contains one of these; with --controls, only these controls
-  --only WING         only attacks on labs, reconcile, tenants, idle or apps; with --controls, only their controls
+  --only WING         only attacks on labs, reconcile, tenants, idle, apps, gateway or dispatch;
+                      with --controls, only their controls
   -t PATTERN          only attacks whose name matches, such as '^T3 '
   --seed N            with this seed, as a line of an earlier run has it
   --controls          negative controls: attacks whose guard was removed, each of which must turn red for its reason

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { secret, specOf, TestMachine, uuidOf, warrantOf } from '../../test/kit/runner/machine.ts'
@@ -134,6 +134,21 @@ describe('a start', () => {
     await next.end(uuid, 3)
     expect(readFileSync(audit, 'utf8')).toBe('3\n')
   })
+
+  it.each(['runner.launch.forked', 'runner.launch.locked'])(
+    'never begins when its process is killed at %s: the supervisor hears no word, and ends',
+    async point => {
+      await using machine = await TestMachine.make()
+      const audit = join(machine.folder, 'audit')
+      const old = await machine.attach(7)
+      machine.failpoints.arm(point, 'kill')
+      await expect(old.keeper.start(warrantOf(uuid, 3, specOf(`echo begun > ${audit}; sleep 60`)))).rejects.toThrow()
+      const supervises = () => machine.processes().some(({ line }) => line.includes('supervise'))
+      while (supervises() && !existsSync(audit)) await new Promise(resolve => setTimeout(resolve, 10))
+      expect(existsSync(audit)).toBe(false)
+      expect((await (await machine.attach(8)).keeper.list()).runs).toEqual([])
+    },
+  )
 
   it('is refused when its supervisor dies before it was told to go, and the machine is as good as before', async () => {
     await using machine = await TestMachine.make()

@@ -46,6 +46,22 @@ describe('attach', () => {
     expect(answers[4]).toMatchObject({ id: 1, message: 'unknown type' })
   })
 
+  it('drops nothing that it did not tell yet, however much a keeper acknowledges', async () => {
+    await using machine = await TestMachine.make()
+    const connected = await machine.attach(7)
+    const wait = join(machine.folder, 'wait')
+    writeFileSync(wait, '')
+    const script = `echo before; while [ -e ${wait} ]; do sleep 0.01; done; echo after`
+    await connected.keeper.start(warrantOf(uuid, 1, specOf(script)))
+    await connected.until(() => connected.output(uuid, 1) === 'before\n')
+    connected.keeper.ack(uuid, 1, Number.MAX_SAFE_INTEGER)
+    await connected.keeper.list()
+    rmSync(wait)
+    const next = await machine.attach(8)
+    await next.end(uuid, 1)
+    expect(next.output(uuid, 1)).toBe('after\n')
+  })
+
   it('does nothing for half a line', async () => {
     await using machine = await TestMachine.make()
     const { child, exited } = await machine.attach(7)
