@@ -5,8 +5,8 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { specOf, uuidOf, warrantOf } from '../../test/kit/runner/machine.ts'
 import { systemClock } from '../base/clock.ts'
 import { Acts } from './acts.ts'
-import { Machine } from './machine.ts'
 import { Runs } from './runs.ts'
+import { Machine } from './state/machine.ts'
 
 const uuid = uuidOf(1)
 let dir: string

@@ -8,11 +8,11 @@ import { failpoint } from '../base/failpoint.ts'
 import { mostRuns, type Refusal, type Warrant } from '../dispatch/protocol.ts'
 import { askToKill } from './control.ts'
 import { launch } from './launch.ts'
-import type { Machine } from './machine.ts'
-import { RunFolder } from './run-folder.ts'
 import type { Runs } from './runs.ts'
-import { isNoRoom } from './slots.ts'
-import { lastSeq } from './spool-reader.ts'
+import type { Machine } from './state/machine.ts'
+import { RunFolder } from './state/run-folder.ts'
+import { isNoRoom } from './state/slots.ts'
+import { lastSeq } from './state/spool-reader.ts'
 
 const killAnswerMs = 5000
 

@@ -4,12 +4,7 @@
  */
 import { asObject, type JsonObject, parseJson } from '../base/json.ts'
 import { longestWarrantBytes, type RunSpec, type ToRunner, type Warrant } from '../dispatch/protocol.ts'
-
-export const isUuid = (value: unknown): value is string =>
-  typeof value === 'string' && /^[a-z0-9]{5}-dz642-[a-z0-9]{15}$/.test(value)
-
-/** Runs and epochs. */
-export const isRun = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0
+import { isRun, isUuid } from './state/names.ts'
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
 

@@ -10,10 +10,10 @@ import { Lines, tooLong } from '../dispatch/lines.ts'
 import { type FromRunner, type Listed, longestLineBytes, type ToRunner } from '../dispatch/protocol.ts'
 import { Acts, RefusedAct } from './acts.ts'
 import { isMisread, readAsked } from './asked.ts'
-import { Machine } from './machine.ts'
-import type { RunnerOptions } from './options.ts'
 import { Pushes } from './pushes.ts'
 import { Runs } from './runs.ts'
+import { Machine } from './state/machine.ts'
+import type { RunnerOptions } from './state/options.ts'
 
 export interface AttachParts {
   readonly options: RunnerOptions

@@ -1,7 +1,7 @@
 /** `skylab runner …`. It loads this room and the words of the protocol, and nothing of the controller: it starts often. */
 import type { Readable, Writable } from 'node:stream'
-import { isRun, isUuid } from './asked.ts'
-import { isEngineName, type RunnerOptions, runnerOptions } from './options.ts'
+import { isRun, isUuid } from './state/names.ts'
+import { isEngineName, type RunnerOptions, runnerOptions } from './state/options.ts'
 
 export const runnerUsage = `usage: skylab runner attach [--engine docker|podman|process]
        skylab runner --list | --kill UUID

@@ -6,7 +6,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { asNumber, asObject, asText, parseJson } from '../base/json.ts'
 import { Lines } from '../dispatch/lines.ts'
-import { closed, connectTo, Lock } from './locks.ts'
+import { closed, connectTo, Lock } from './state/locks.ts'
 
 const longestBytes = 4096
 

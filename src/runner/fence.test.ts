@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { secret, specOf, TestMachine, uuidOf, warrantOf } from '../../test/kit/runner/machine.ts'
 import { RefusedByRunner } from '../dispatch/attached.ts'
-import { Machine } from './machine.ts'
+import { Machine } from './state/machine.ts'
 
 const uuid = uuidOf(1)
 const sleeper = (run: number) => warrantOf(uuid, run, specOf('sleep 60'))

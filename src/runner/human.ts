@@ -2,10 +2,10 @@
 import { existsSync } from 'node:fs'
 import { systemClock } from '../base/clock.ts'
 import { askToKill } from './control.ts'
-import { Machine } from './machine.ts'
-import type { RunnerOptions } from './options.ts'
-import type { RunFolder } from './run-folder.ts'
 import { Runs, type Standing } from './runs.ts'
+import { Machine } from './state/machine.ts'
+import type { RunnerOptions } from './state/options.ts'
+import type { RunFolder } from './state/run-folder.ts'
 
 const killAnswerMs = 5000
 

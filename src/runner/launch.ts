@@ -4,7 +4,7 @@ import { closeSync, openSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { failpoint } from '../base/failpoint.ts'
-import type { RunFolder } from './run-folder.ts'
+import type { RunFolder } from './state/run-folder.ts'
 
 /** Words of the pipe between a supervisor and its starter. */
 export const words = { locked: 'locked', go: 'go', begun: 'begun' } as const

@@ -5,10 +5,10 @@
 import { existsSync, type FSWatcher, watch } from 'node:fs'
 import type { FromRunner } from '../dispatch/protocol.ts'
 import { follow } from './control.ts'
-import type { Machine } from './machine.ts'
-import { RunFolder } from './run-folder.ts'
 import type { Runs } from './runs.ts'
-import { SpoolReader } from './spool-reader.ts'
+import type { Machine } from './state/machine.ts'
+import { RunFolder } from './state/run-folder.ts'
+import { SpoolReader } from './state/spool-reader.ts'
 
 export interface PushesParts {
   readonly machine: Machine

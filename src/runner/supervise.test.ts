@@ -5,7 +5,7 @@ import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { appears, outputOf, specOf, TestMachine, type Told, uuidOf, warrantOf } from '../../test/kit/runner/machine.ts'
-import { Machine } from './machine.ts'
+import { Machine } from './state/machine.ts'
 
 const uuid = uuidOf(1)
 const named = (machine: TestMachine, word: string) => machine.processes().filter(({ line }) => line.includes(word))

@@ -2,8 +2,8 @@
 import type { Readable } from 'node:stream'
 import type { Clock } from '../../base/clock.ts'
 import type { RunEnd, Warrant } from '../../dispatch/protocol.ts'
-import type { EngineName } from '../options.ts'
-import type { Begun, RunFolder, Started } from '../run-folder.ts'
+import type { EngineName } from '../state/options.ts'
+import type { Begun, RunFolder, Started } from '../state/run-folder.ts'
 
 export interface EngineContext {
   readonly warrant: Warrant

@@ -4,10 +4,10 @@ import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
-import { Cgroup } from '../cgroups.ts'
-import { birthOf, killAll, living, markVariable, signalAll, type Traces } from '../processes.ts'
-import type { Started } from '../run-folder.ts'
+import type { Started } from '../state/run-folder.ts'
+import { Cgroup } from './cgroups.ts'
 import { destroyMs, type Engine, type EngineContext, exitCodeOf, identity, type Running } from './engine.ts'
+import { birthOf, killAll, living, markVariable, signalAll, type Traces } from './processes.ts'
 
 const usualPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 

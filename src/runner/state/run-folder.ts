@@ -4,9 +4,9 @@
  */
 import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { asNumber, asObject } from '../base/json.ts'
-import type { Entry, RunEnd, Warrant } from '../dispatch/protocol.ts'
-import { isRun, isUuid } from './asked.ts'
+import { asNumber, asObject } from '../../base/json.ts'
+import type { Entry, RunEnd, Warrant } from '../../dispatch/protocol.ts'
+import { isRun, isUuid } from './names.ts'
 import type { EngineName } from './options.ts'
 import { Slots, syncFolder, writeAll } from './slots.ts'
 

@@ -1,8 +1,8 @@
 /** Finds and ends the processes of one run: by control group, by the group and session of its leader, and by a mark. */
 import { readdirSync, readFileSync } from 'node:fs'
-import type { Clock } from '../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Begun, Started } from '../state/run-folder.ts'
 import { Cgroup } from './cgroups.ts'
-import type { Begun, Started } from './run-folder.ts'
 
 /** In the environment of each process of a run. A process may wipe it, so it is one way of three. */
 export const markVariable = 'SKYLAB_RUNNER_MARK'

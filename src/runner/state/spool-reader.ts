@@ -1,6 +1,6 @@
 /** Reads the entries of a run from its folder, in order and from a number on, while its supervisor may still write. */
 import { type FileHandle, open } from 'node:fs/promises'
-import { asNumber, asObject, parseJson } from '../base/json.ts'
+import { asNumber, asObject, parseJson } from '../../base/json.ts'
 import type { Numbered, RunFolder } from './run-folder.ts'
 
 /** Longer than any line: output is bounded by `mostOutputBytes`, and a third is added by base64. */

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events'
 import { createConnection, createServer, type Server, type Socket } from 'node:net'
-import { failpoint } from '../base/failpoint.ts'
+import { failpoint } from '../../base/failpoint.ts'
 
 const abstract = (name: string) => `\0${name}`
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code

@@ -5,7 +5,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { asNumber, asObject, asText } from '../base/json.ts'
+import { asNumber, asObject, asText } from '../../base/json.ts'
 import { Gate } from './locks.ts'
 import { Past } from './past.ts'
 import { Slots } from './slots.ts'

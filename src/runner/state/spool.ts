@@ -3,8 +3,8 @@
  * or beyond what the disk has, is dropped and counted. The first entry and the last ones are in pages that exist already.
  */
 import { closeSync, ftruncateSync, openSync, statSync } from 'node:fs'
-import type { Clock } from '../base/clock.ts'
-import { mostOutputBytes, type RunEnd } from '../dispatch/protocol.ts'
+import type { Clock } from '../../base/clock.ts'
+import { mostOutputBytes, type RunEnd } from '../../dispatch/protocol.ts'
 import type { Numbered, RunFolder } from './run-folder.ts'
 import { isNoRoom, writeAll } from './slots.ts'
 
