@@ -33,9 +33,7 @@ export async function sshBench(args: readonly string[], progress: Progress, sign
   const to = () => connect({ address: server.address, key: ours.key, secret, agent: 'bench/1/1', signal })
   try {
     await bundleRunner(checkout, server.folder)
-    const program = await timed(() =>
-      runnerProgram({ deploy: itself, path: '', bundle: join(server.folder, 'runner.cjs') }),
-    )
+    const program = await timed(() => runnerProgram({ deploy: itself, bundle: join(server.folder, 'runner.cjs') }))
     progress.say(`${options.rounds} connections, one after another`)
     const connecting = await connectingOf(to, options.rounds)
     progress.say(`${options.copies} copies of ${program.value.files.length} files`)
@@ -66,7 +64,7 @@ async function installingOf(
   { copies, rounds }: typeof defaults,
 ): Promise<object> {
   const target = await to()
-  const install = (name: string) => timed(() => target.install(program, { directory: join(folder, name) }))
+  const install = (name: string) => timed(() => target.install({ ...program, directory: join(folder, name) }))
   // Packs the program too, which a replica does once.
   const first = await install('first')
   const others: number[] = []

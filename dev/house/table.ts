@@ -81,7 +81,7 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   ],
   // Clients of clouds, and of their machines.
   'src/ssh': ['src/base', 'src/telemetry'],
-  'src/clouds': ['src/base', 'src/telemetry', 'src/config/dispatch-ec2.ts'],
+  'src/clouds': ['src/base', 'src/telemetry', 'src/ssh/new-key.ts', 'src/config/dispatch-ec2.ts'],
   // The rules of containers on machines of a cloud, and the words of these machines, without I/O of their own.
   'src/dispatch': ['src/base', 'src/config'],
   // The program on such a machine: it starts often, and loads nothing of the controller.

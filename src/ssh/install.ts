@@ -12,7 +12,6 @@ import { quoted } from './quoted.ts'
 
 type Run = (command: string, options: RunOptions) => Promise<Exit>
 
-export const defaultDirectory = '/var/lib/skylab'
 const defaultMs = 120_000
 const tools = ['gzip', 'sha256sum', 'chmod', 'mv', 'mkdir', 'rm']
 /** The exit code of our scripts for a copy that arrived damaged. */
@@ -20,10 +19,10 @@ const damaged = 66
 
 /** See `Machine.install`. */
 export async function install(run: Run, program: RunnerProgram, options: InstallOptions): Promise<Installed> {
-  const { directory = defaultDirectory, timeoutMs = defaultMs, signal } = options
+  const { timeoutMs = defaultMs, signal } = options
   const limits = { signal, timeoutMs }
-  if (program.path !== undefined) return standing(run, program.path, limits)
-  const folder = `${directory}/skylab~${program.hash}`
+  if (program.isStanding) return standing(run, `${program.directory}/skylab`, limits)
+  const folder = `${program.directory}/skylab~${program.hash}`
   const there = await survey(run, program, folder, limits)
   const missing = program.files.filter(({ name, sha256 }) => there.get(name) !== sha256)
   for (const file of missing) await copiesOf(program).run(() => put(run, file, folder, limits), signal)

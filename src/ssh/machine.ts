@@ -82,8 +82,6 @@ export interface Probe {
 }
 
 export interface InstallOptions {
-  /** The folder for programs. It is made where it lacks. Default `/var/lib/skylab`. */
-  readonly directory?: string | undefined
   readonly signal?: AbortSignal | undefined
   /** Default 120 s. */
   readonly timeoutMs?: number | undefined

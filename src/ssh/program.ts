@@ -12,8 +12,10 @@ export interface RunnerProgram {
   readonly hash: string
   /** What `uname -m` must say. Undefined: not asked. */
   readonly architecture: string | undefined
-  /** Where the image has it (`DeployRunnerBinary: ""`): nothing is copied. */
-  readonly path: string | undefined
+  /** The folder for it on machines. It is made where it lacks. */
+  readonly directory: string
+  /** Whether the machine's image has it there (`DeployRunnerBinary: ""`), as `skylab`: nothing is copied. */
+  readonly isStanding: boolean
   /** Of a program of several files, the first one is run, and the others are its first arguments. */
   readonly files: readonly ProgramFile[]
 }
@@ -29,26 +31,28 @@ export interface ProgramFile {
 }
 
 export const itself = '/proc/self/exe'
+const defaultDirectory = '/var/lib/skylab/bin'
 
 export interface ProgramOptions {
   /** `DeployRunnerBinary`: '/proc/self/exe', a path of this machine, or ''. */
   readonly deploy: string
-  /** With '': its path on the machine, or its name there. */
-  readonly path: string
+  /** `DeployRunnerDirectory`: its folder on machines. Default `/var/lib/skylab/bin`. */
+  readonly directory?: string | undefined
   /** The runner in one file, which this process' Node runs. Default: of the program as built. */
   readonly bundle?: string | undefined
 }
 
 /** @throws an Error in words where a file cannot be read */
-export async function runnerProgram({ deploy, path, bundle = builtRunner() }: ProgramOptions): Promise<RunnerProgram> {
-  if (deploy === '') return { hash: '', architecture: undefined, path, files: [] }
+export async function runnerProgram(options: ProgramOptions): Promise<RunnerProgram> {
+  const { deploy, directory = defaultDirectory, bundle = builtRunner() } = options
+  if (deploy === '') return { hash: '', architecture: undefined, directory, isStanding: true, files: [] }
   // Node, and the runner for it: together they are this very version, as one executable would be.
   const sources = deploy === itself ? { node: itself, 'runner.cjs': bundle } : { skylab: deploy }
   const read = await Promise.all(Object.entries(sources).map(([name, file]) => readProgramFile(name, file)))
   const files = read.map(({ file }) => file)
   const hash = createHash('sha256')
   for (const { name, sha256 } of files) hash.update(`${sha256}  ${name}\n`)
-  return { hash: hash.digest('hex'), architecture: read[0]!.architecture, path: undefined, files }
+  return { hash: hash.digest('hex'), architecture: read[0]!.architecture, directory, isStanding: false, files }
 }
 
 /** Beside the modules of the bundled program; of a checkout, in `dist`, which `npm run build` makes. */

@@ -28,10 +28,10 @@ export async function runMachine(folder: string): Promise<void> {
 function rewritten(text: string, folder: string): string {
   return (
     text
-      .replaceAll('/var/run/arvados-instance-secret', join(folder, files.secret))
+      .replaceAll('/var/run/arvados-instance-secret', () => join(folder, files.secret))
       // Programs are named by their content: all machines may share them.
-      .replaceAll('/var/lib/skylab/skylab~', join(dirname(folder), 'programs/skylab~'))
-      .replaceAll('/var/lib/skylab', join(folder, 'lib'))
+      .replaceAll(/\/var\/lib\/skylab(\/bin)?\/skylab~/g, () => join(dirname(folder), 'programs/skylab~'))
+      .replaceAll('/var/lib/skylab', () => join(folder, 'lib'))
   )
 }
 

@@ -25,7 +25,7 @@ async function someProgram(folder: string) {
   await bundleRunner(fileURLToPath(new URL('../../..', import.meta.url)), folder)
   const file = join(folder, 'skylab')
   writeFileSync(file, `#!/bin/sh\nexec ${process.execPath} ${join(folder, 'runner.cjs')} "$@"\n`)
-  return runnerProgram({ deploy: file, path: '' })
+  return runnerProgram({ deploy: file })
 }
 
 test('a machine of loopback runs a container, and leaves nothing of it when it is destroyed', async () => {

@@ -3,6 +3,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { timingSafeEqual } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import ssh2 from 'ssh2'
+import { newKey } from '../../ssh/new-key.ts'
 
 export interface Host {
   readonly env: NodeJS.ProcessEnv
@@ -16,7 +17,7 @@ export function serveSsh(authorizedKey: string, host: Host): Promise<number> {
   const authorized = ssh2.utils.parseKey(authorizedKey)
   if (authorized instanceof Error) throw authorized
   // As in a cloud: made at its first start.
-  const hostKey = ssh2.utils.generateKeyPairSync('ed25519').private
+  const hostKey = newKey().private
   const server = new ssh2.Server({ hostKeys: [hostKey] }, client => {
     // A packet is three writes, and the second would wait for the other side's acknowledgement.
     ;(client as unknown as Pick<ssh2.Client, 'setNoDelay'>).setNoDelay()

@@ -126,7 +126,7 @@ export class Site {
       sight: noSight,
       teach: async outcome => void this.outcomes.push(outcome),
       times: { probeMs: 20, shutdownMs: 30, signalMs: 10, termMs: 200, letGoMs: 60_000, tellMs: 1_000 },
-      program: async () => ({ hash: 'h', architecture: undefined, path: undefined, files: [] }),
+      program: async () => ({ hash: 'h', architecture: undefined, directory: '', isStanding: true, files: [] }),
       intent: ({ name: token }, secret) => ({
         ...{ token, providerType: 't.small', image: 'i', tags: { Intent: token }, publicKey: 'k', preemptible: false },
         ...{ initCommand: secret, addedScratchBytes: 0 },

@@ -89,7 +89,7 @@ function machineParts(
       ...{ letGoMs: 6 * CloudVMs.ProbeInterval, tellMs: CloudVMs.TimeoutProbe * tellShare },
     },
     program: () => {
-      program ??= runnerProgram({ deploy: runnerBinary, path: CloudVMs.DeployRunnerDirectory })
+      program ??= runnerProgram({ deploy: runnerBinary, directory: CloudVMs.DeployRunnerDirectory })
       return program.catch(error => {
         // A file that cannot be read now may be readable later.
         program = undefined
