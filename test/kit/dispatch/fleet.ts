@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis as Client } from 'ioredis'
-import ssh2 from 'ssh2'
 import { stringify } from 'yaml'
 import type { Redis } from '../../../dev/redis/redis.ts'
 import type { ConfigInput } from '../../../dev/stack/config.ts'
@@ -13,6 +12,7 @@ import { configSchema } from '../../../src/config/schema.ts'
 import type { MachineBrief } from '../../../src/dispatch/container.ts'
 import type { RunSpec } from '../../../src/dispatch/protocol.ts'
 import { formatTokens } from '../../../src/identity/tokens.ts'
+import { newKey } from '../../../src/ssh/new-key.ts'
 import { Connection } from '../../../src/store/connection.ts'
 import { ContainerStore } from '../../../src/store/dispatch/containers.ts'
 import type { ContainerShown } from '../../../src/store/dispatch/forms.ts'
@@ -110,7 +110,7 @@ export class DispatchFleet {
       'dispatch.token': randomBytes(24).toString('hex'),
       'management.token': randomBytes(24).toString('hex'),
       'sealing.key': sealingKey.toString('base64'),
-      'dispatch.key': ssh2.utils.generateKeyPairSync('ed25519').private,
+      'dispatch.key': newKey().private,
     }
     const tokens = formatTokens({ tokens: Object.values(people) })
     for (const [file, text] of Object.entries({ ...secrets, 'tokens.yaml': tokens }))
