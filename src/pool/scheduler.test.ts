@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
 import { someTypes } from '../dispatch/testing/arbitrary.ts'
-import { someRules } from '../dispatch/testing/world.ts'
+import { someRules, typeOf } from '../dispatch/testing/world.ts'
 import type { Decision, NewMachine, Outcome, Reading } from '../store/dispatch/scheduling.ts'
 import { silentLogger } from '../telemetry/log.ts'
 import { type PassReport, Scheduler } from './scheduler.ts'
@@ -56,7 +56,7 @@ function schedulerOf(script: Script) {
     leases: { acquireTask: async () => (script.isTaken ? null : { token: 'token', release }) },
     pool: { types: someTypes, rules: someRules },
     sealer: { ids: 'key', seal: (text, name, nonce, keyId) => [text, name, nonce, keyId].join('|') },
-    offerOf: type => ({ providerType: `t.${type}`, price: 3 }),
+    offerOf: type => ({ ...typeOf(type, 1, 3), providerType: `t.${type}` }),
     lifeMs: 1000,
     initialQuotaEstimate: 0,
     onPass: report => void seen.passes.push(report),

@@ -89,9 +89,10 @@ export class Writer {
   #machine(name: string, keyId: string, { type, tenant }: Wish): NewMachine {
     const { sealer, offerOf, lifeMs } = this.#options
     const nonce = randomUUID()
+    const { providerType, price } = offerOf(type)
     const plan = JSON.stringify({ secret: randomBytes(secretBytes).toString('hex') })
     const sealedPlan = sealer.seal(plan, sealedName({ kind: machineKind, name }), nonce, keyId)
-    return { name, nonce, sealedPlan, keyId, type, tenant, ...offerOf(type), timeoutMs: lifeMs }
+    return { name, nonce, sealedPlan, keyId, type, tenant, providerType, price, timeoutMs: lifeMs }
   }
 }
 
