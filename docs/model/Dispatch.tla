@@ -54,7 +54,7 @@ TakeBackup ==
 Doubted(old, now) ==
   IF old = None THEN None
   ELSE IF ~ClaimsEnd /\ now # None /\ now.epoch = old.epoch THEN [old EXCEPT !.seen = FALSE]
-  ELSE [old EXCEPT !.seen = FALSE, !.epoch = IF ByTime THEN 0 ELSE @, !.keeper = None]
+  ELSE [old EXCEPT !.seen = @ /\ ~AllDoubted, !.epoch = IF ByTime THEN 0 ELSE @, !.keeper = None]
 RedisLoses ==
   /\ May("losses") /\ Count("losses")
   /\ \/ /\ backup # None /\ con' = backup.con

@@ -14,7 +14,7 @@ CONSTANTS
   Crashes, Pauses, Losses, Timeouts, Breaks, Moves, Cancels, Twins,
   \* The rules of the protocol; a negative control switches one of them off.
   EpochChecked, RunChecked, ProofBars, ProofFrees, GoneProved, CapCounted, CallAfterIntent, StartAfterIntent,
-  Swept, ListedFirst, HeldAfterLoss, HeldUntilProof, HeldSends, ClaimsEnd, ByTime, EndsKept
+  Swept, ListedFirst, HeldAfterLoss, AllDoubted, HeldUntilProof, HeldSends, ClaimsEnd, ByTime, EndsKept
 
 VARIABLES
   con,       \* Redis: the record of each container
