@@ -1,8 +1,10 @@
 /** After a loss of data: machines are adopted from the cloud, and containers from what their runners say. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { Fenced } from '../../../src/base/errors.ts'
 import type { FoundRun } from '../../../src/store/dispatch/keeping.ts'
 import { clusterId, Dispatch, shape, stray, useDispatch, view } from '../../kit/dispatch/store.ts'
+import { ttlMs } from '../../kit/store/store.ts'
 
 const dispatch = useDispatch()
 const dayUs = 86_400_000_000
@@ -104,6 +106,19 @@ test('nobody adopts without the mark or the lease', async () => {
   await dispatch().compare()
 })
 
+test('a compare that is needed ends every claim, and the next one draws a higher epoch', async () => {
+  const { by } = await dispatch().sent()
+  await dispatch().store.redis.del(dispatch().store.keys.dispatch.generation)
+  await dispatch().compare(async mark => {
+    expect(await dispatch().machines.doubt(mark)).toBe(true)
+  })
+  await expect(dispatch().keeping.keep(by, { probed: true })).rejects.toThrow(Fenced)
+  expect(await dispatch().owners.extend([by], ttlMs)).toEqual([false])
+  const next = await dispatch().own(by.name)
+  expect(next.epoch).toBeGreaterThan(by.epoch)
+  await dispatch().keeping.keep(next, { state: 'idle', asked: true })
+})
+
 test('what a machine runs is written by its warrant, and the counters are above it', async () => {
   const by = await adopted()
   const [op, run] = [nowUs() + 1_000_000_000, nowUs() + 3_600_000_000]
@@ -149,7 +164,8 @@ test('the higher run wins, wherever the record had it', async () => {
   expect(await dispatch().keeping.adopt(by, found(first.uuid, first.run + 1))).toBe('adopted')
   expect(await dispatch().found(first.uuid)).toMatchObject({ run: first.run + 1, machine: by.name, state: 'Running' })
   expect((await dispatch().machine(first.by.name)).container).toBeUndefined()
-  expect(await dispatch().keeping.tell(first.by, first.uuid, first.run, { what: 'lacks' })).toBe('other')
+  const again = await dispatch().own(first.by.name)
+  expect(await dispatch().keeping.tell(again, first.uuid, first.run, { what: 'lacks' })).toBe('other')
   await dispatch().check()
   // One that waits, assigned to another machine, runs here in truth.
   expect(await dispatch().keeping.adopt(by, found(assigned, first.run + 9))).toBe('busy')

@@ -159,6 +159,37 @@ export class DispatchFleet {
     return accepted.uuid
   }
 
+  /** Asks REST of one replica. `who`: nobody, one of the people, or the operators' management token. */
+  async ask(
+    who: keyof typeof people | 'nobody' | 'management',
+    path: string,
+    init: { readonly method?: string; readonly body?: object; readonly headers?: Record<string, string> } = {},
+    replica = 0,
+  ): Promise<{ readonly status: number; readonly body: unknown; readonly headers: Headers }> {
+    const management = () => readFileSync(join(this.stateDir, 'management.token'), 'utf8')
+    const token = who === 'nobody' ? undefined : who === 'management' ? management() : people[who].token
+    const { method = 'GET', body, headers: more = {} } = init
+    const headers = { ...more, 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) }
+    const request = { method, headers, ...(body && { body: JSON.stringify(body) }) }
+    const answer = await fetch(`${this.replicas[replica]!.url}${path}`, request)
+    const text = await answer.text()
+    const isJson = answer.headers.get('content-type')?.includes('json')
+    return { status: answer.status, body: isJson ? JSON.parse(text) : text, headers: answer.headers }
+  }
+
+  /** The replica that keeps a machine; undefined while none does. */
+  async keeper(): Promise<Replica | undefined> {
+    for (const replica of this.replicas) {
+      const text = await fetch(`${replica.monitoringUrl}/metrics`).then(
+        answer => answer.text(),
+        () => '',
+      )
+      const [, owned = '0'] = /^skylab_dispatch_owned(?:{[^}]*})? (\d+)/m.exec(text) ?? []
+      if (Number(owned) > 0) return replica
+    }
+    return undefined
+  }
+
   async find(uuid: string): Promise<ContainerShown> {
     const found = await this.containers.find(uuid)
     if (!found) throw new Error(`no container ${uuid}`)
