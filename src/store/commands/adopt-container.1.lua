@@ -1,13 +1,16 @@
--- Writes that a machine runs a container, as its runner has said by a warrant of ours, after a loss of data. The higher run is the
--- right one. Refused unless the caller owns the machine. Sent again, it answers `known`.
+-- Writes that a machine runs a container, or has run it, as its runner has said by a warrant of ours, after a loss of data. The
+-- higher run is the right one. What has ended takes no machine. Refused unless the caller owns the machine. Sent again, it answers
+-- `known`, or `other` once it is over.
 -- @include time events draw owner dispatch containers machines
 -- KEYS: generation (hash)
--- ARGV: name op token uuid number owner run running startedMs view spec group shape priority runs
+-- ARGV: name op token uuid number owner run running startedMs view spec group shape priority runs mostAttempts what atMs detail reason
 --   number: the op of the uuid
 --   running: '1' if it has begun; startedMs: when, by the machine's clock
+--   what, …: as `tell-container`, of a run that has ended; else ''
 -- returns: {'adopted'} | {'known'} | {'other'} (a higher run is elsewhere, or it is over: to be killed) | {'busy'} (it has another
 --   one that was sent) | {'ahead'} (a number is more than a day beyond Redis' clock) | {'fenced'}
-local name, op, token, uuid, number, owner, run, running, started_ms, view, spec, group, shape, priority, runs = unpack(ARGV)
+local name, op, token, uuid, number, owner, run, running, started_ms, view, spec, group, shape, priority, runs, most_attempts, what,
+  at_ms, detail, reason = unpack(ARGV)
 local brief = machine_of(name)
 if fenced(machine_key(name), op, token) or not brief then
   return { 'fenced' }
@@ -15,16 +18,24 @@ end
 if ahead(tonumber(run)) or ahead(tonumber(number)) then
   return { 'ahead' }
 end
+local has_ended_there = what ~= ''
 local container = container_of(uuid)
+local function end_it()
+  local told = { what = what, at = ran_at(container, at_ms), detail = detail, reason = reason }
+  end_run(container, told, tonumber(most_attempts))
+end
 if container then
   if container.machine == name and container.run == run and redis.call('HGET', keys.sent, uuid) == name then
+    if has_ended_there then
+      end_it()
+    end
     return { 'known' }
   end
   if has_ended(container) or tonumber(run) <= tonumber(container.run) then
     return { 'other' }
   end
 end
-if is_sent(brief) and brief.container.uuid ~= uuid then
+if is_sent(brief) and brief.container.uuid ~= uuid and not has_ended_there then
   return { 'busy' }
 end
 for counter, least in pairs({ [keys.runs] = run, [keys.last] = number }) do
@@ -41,13 +52,17 @@ else
   unload(container)
   brief = machine_of(name)
 end
-spare_machine(brief)
 local at = math.max(0, math.min(tonumber(started_ms), now_ms()))
 local began = running == '1'
 redis.call('HSET', keys.sent, uuid, name)
 put(container, { state = began and 'Running' or 'Locked', run = run, machine = name, instance = brief.instance,
   instanceType = brief.type, pricePerHour = string.format('%.17g', brief.price), sentMs = at, startedMs = began and at or 0,
   runs = container.runs + (began and 1 or 0) })
+if has_ended_there then
+  end_it()
+  return { 'adopted' }
+end
+spare_machine(brief)
 brief.container = { uuid = uuid, run = run, supervisor = cjson.decode(container.shape).supervisor }
 brief.lastContainer = uuid
 enter(brief, brief.state == 'idle' and 'running' or brief.state)

@@ -1,6 +1,6 @@
--- In a compare that is needed: these machines are unknown until they were asked what they run, by a new owner. The one that was
--- found may be an old one that came back with the data: its epoch would not be the highest that was drawn.
--- Sent again, it changes nothing more.
+-- In a compare that is needed: these machines are unknown until they were asked what they run. Their claims end, also one of an
+-- owner who has noticed nothing: each machine is claimed anew, under an epoch above all that was sent before the loss. Sent again,
+-- it changes nothing more.
 -- @include time events dispatch
 -- KEYS: generation (hash) mark (string)
 -- ARGV: mark found name …
@@ -10,16 +10,21 @@ local generation, mark = unpack(KEYS)
 if redis.call('GET', mark) ~= ARGV[1] then
   return 0
 end
--- disown(brief): nobody owns its operation.
-local function disown(brief)
+-- The lease too: whoever has it claims nothing more by it.
+local function end_claim(brief)
   local record = machine_key(brief.name)
-  if redis.call('HGET', record, 'active') ~= '1' then
+  local active, holder, acting, attempts = unpack(redis.call('HMGET', record, 'active', 'token', 'acting', 'attempts'))
+  if active ~= '1' or not holder or holder == '' then
     return
   end
   redis.call('HSET', record, 'token', '')
+  if acting == '1' and tonumber(attempts) > 0 then
+    redis.call('HINCRBY', record, 'attempts', -1)
+  end
   redis.call('DEL', tag .. 'instance-lease:' .. brief.name)
   redis.call('ZREM', tag .. 'instance-owned', brief.name)
-  redis.call('ZADD', tag .. 'instance-waiting', redis.call('HGET', record, 'op'), brief.name)
+  redis.call('ZADD', tag .. 'instance-waiting', brief.op, brief.name)
+  ring(keys.bell, 'released', subject('instance', brief.name), brief.op)
 end
 
 redis.call('SET', keys.found, ARGV[2])
@@ -27,7 +32,7 @@ for i = 3, #ARGV do
   local brief = machine_of(ARGV[i])
   if brief then
     redis.call('HSET', keys.unasked, brief.name, whole(now_ms()))
-    disown(brief)
+    end_claim(brief)
     if brief.state ~= 'creating' or brief.instance ~= '' then
       enter(brief, 'unknown')
       keep_machine(brief)

@@ -19,33 +19,15 @@ end
 if redis.call('HGET', keys.sent, uuid) ~= name then
   return { 'told' }
 end
-local at = math.max(container.sentMs, container.startedMs, math.min(tonumber(at_ms), now_ms()))
-local function begin()
-  if container.state == 'Locked' then
-    put(container, { state = 'Running', startedMs = at, runs = container.runs + 1, trouble = '' })
-    return true
-  end
-end
+local at = ran_at(container, at_ms)
 if what == 'running' then
-  if begin() then
+  if begin_run(container, at) then
     put(container, { gatewayAddress = detail })
     say_state(container)
   end
-  return { 'told' }
-end
-if what == 'lacks' then
+elseif what == 'lacks' then
   lose(container, reason, tonumber(most_attempts))
-  return { 'told' }
-end
--- A run that ended has begun, also if nobody said so.
-begin()
-if what == 'late' then
-  finish(container, 'Cancelled', 'it ran longer than max_run_time', { finishedMs = at, exitCode = detail })
-elseif detail == '' then
-  lose(container, reason, tonumber(most_attempts))
-elseif container.cancelled ~= '' then
-  finish(container, 'Cancelled', container.cancelled, { finishedMs = at, exitCode = detail })
 else
-  finish(container, 'Complete', '', { finishedMs = at, exitCode = detail })
+  end_run(container, { what = what, at = at, detail = detail, reason = reason }, tonumber(most_attempts))
 end
 return { 'told' }

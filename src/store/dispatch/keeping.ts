@@ -83,7 +83,10 @@ export interface NotSent {
 export type Told =
   | { readonly what: 'running'; readonly atMs: number; readonly gatewayAddress: string }
   | ({ readonly what: 'ended'; readonly atMs: number } & RunEnd)
-  /** Proof that the machine does not run it, and cannot any more under this run: it was asked under the present epoch. */
+  /**
+   * Proof that the machine does not run it, and cannot any more under this run: a kill under the present epoch was answered, which
+   * bars the run. That a list lacks it proves nothing, since a start may be on its way.
+   */
   | { readonly what: 'lacks'; readonly why?: string }
 
 /** A run that a machine has, whose warrant is ours. */
@@ -98,11 +101,14 @@ export interface FoundRun {
   /** Whether it has begun. */
   readonly running: boolean
   readonly startedMs: number
+  /** Of a run that has ended there: it is written at once, and takes no machine. */
+  readonly end?: RunEnd & { readonly atMs: number }
 }
 
 /**
  * `adopted`, `known`: it is this machine's. `other`: a higher run is elsewhere, or it is over: to be killed, and never told.
- * `busy`: the record has another one that was sent here: if the machine lacks that, it is told so first, and then asked again.
+ * `busy`: the record has another one that was sent here. What has ended there, and what is lacking, is told first, so that what
+ * runs there in truth is adopted then: it is never to be killed for that.
  * `ahead`: no number of ours, since it is more than a day beyond our clock.
  */
 export type FoundAnswer = 'adopted' | 'known' | 'other' | 'busy' | 'ahead'
@@ -222,13 +228,14 @@ export class KeepingStore {
    * @throws {Fenced} when no longer the owner
    */
   async adopt(by: Ownership, found: FoundRun): Promise<FoundAnswer> {
-    const { uuid, run, view, shape, priority, sealedSpec, running, startedMs } = found
+    const { uuid, run, view, shape, priority, sealedSpec, running, startedMs, end } = found
     const op = opOf(uuid)
     if (op === undefined || !Number.isSafeInteger(run)) return 'ahead'
     const shapeText = encodeShape(shape)
     const [answer] = await this.#call('adopt-container', by, [
       ...[uuid, op, view.owner, run, running ? '1' : '', whole(startedMs)],
       ...[wellFormed(view), sealedSpec, groupOf(shapeText), shapeText, priority, view.container_count_max],
+      ...[this.#mostAttempts, ...(end ? wordsOf({ what: 'ended', ...end }) : ['', 0, '', ''])],
     ])
     return answer as FoundAnswer
   }

@@ -39,6 +39,34 @@ export const commandsOfApps = [
   ...['make-code', 'use-code'],
 ] as const
 
+/**
+ * Sent only by replicas that serve dispatch: `test/integration/store/dispatch-*.test.ts` has what each of them guarantees, and sends
+ * each one twice amid random histories.
+ */
+export const commandsOfDispatch = [
+  ...['draw-op', 'draw-ops', 'accept-container', 'change-container', 'read-container', 'list-containers', 'read-log'],
+  ...['count-containers', 'read-groups', 'read-queue', 'read-dispatch', 'write-decisions', 'explain-groups'],
+  ...[
+    'read-throttle',
+    'set-throttle',
+    'reserve-cloud-op',
+    'read-machine',
+    'keep-machine',
+    'send-container',
+    'tell-container',
+  ],
+  ...[
+    'append-log',
+    'adopt-container',
+    'end-machine',
+    'floor-epoch',
+    'forget-machines',
+    'set-behavior',
+    'adopt-instance',
+  ],
+  'doubt-machines',
+] as const
+
 /** Traces of a command: its source's first line, or the hash of the whole once Redis has the script. */
 function tracesOf(command: string): readonly string[] {
   const file = files.find(name => name.startsWith(`${command}.`))

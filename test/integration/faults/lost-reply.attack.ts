@@ -8,6 +8,7 @@ import { heal, poison } from '../../kit/fleet/heal.ts'
 import {
   allCommands,
   commandsOfApps,
+  commandsOfDispatch,
   commandsOfIdleness,
   commandsOfPrepulling,
   commandsOfTenants,
@@ -273,7 +274,7 @@ test('the table of T11 has a story for each command when one is added', () => {
   const covered = new Set(
     [...ofOperations, ...others]
       .map(([command]) => command)
-      .concat(commandsOfPrepulling, commandsOfTenants, commandsOfIdleness, commandsOfApps),
+      .concat(commandsOfPrepulling, commandsOfTenants, commandsOfIdleness, commandsOfApps, commandsOfDispatch),
   )
   expect(allCommands.filter(command => !covered.has(command))).toEqual([])
 })

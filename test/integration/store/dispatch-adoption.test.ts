@@ -1,10 +1,8 @@
 /** After a loss of data: machines are adopted from the cloud, and containers from what their runners say. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { Fenced } from '../../../src/base/errors.ts'
 import type { FoundRun } from '../../../src/store/dispatch/keeping.ts'
 import { clusterId, Dispatch, shape, stray, useDispatch, view } from '../../kit/dispatch/store.ts'
-import { ttlMs } from '../../kit/store/store.ts'
 
 const dispatch = useDispatch()
 const dayUs = 86_400_000_000
@@ -106,19 +104,6 @@ test('nobody adopts without the mark or the lease', async () => {
   await dispatch().compare()
 })
 
-test('a compare that is needed ends every claim, and the next one draws a higher epoch', async () => {
-  const { by } = await dispatch().sent()
-  await dispatch().store.redis.del(dispatch().store.keys.dispatch.generation)
-  await dispatch().compare(async mark => {
-    expect(await dispatch().machines.doubt(mark)).toBe(true)
-  })
-  await expect(dispatch().keeping.keep(by, { probed: true })).rejects.toThrow(Fenced)
-  expect(await dispatch().owners.extend([by], ttlMs)).toEqual([false])
-  const next = await dispatch().own(by.name)
-  expect(next.epoch).toBeGreaterThan(by.epoch)
-  await dispatch().keeping.keep(next, { state: 'idle', asked: true })
-})
-
 test('what a machine runs is written by its warrant, and the counters are above it', async () => {
   const by = await adopted()
   const [op, run] = [nowUs() + 1_000_000_000, nowUs() + 3_600_000_000]
@@ -164,13 +149,58 @@ test('the higher run wins, wherever the record had it', async () => {
   expect(await dispatch().keeping.adopt(by, found(first.uuid, first.run + 1))).toBe('adopted')
   expect(await dispatch().found(first.uuid)).toMatchObject({ run: first.run + 1, machine: by.name, state: 'Running' })
   expect((await dispatch().machine(first.by.name)).container).toBeUndefined()
-  const again = await dispatch().own(first.by.name)
-  expect(await dispatch().keeping.tell(again, first.uuid, first.run, { what: 'lacks' })).toBe('other')
+  const former = await dispatch().own(first.by.name)
+  expect(await dispatch().keeping.tell(former, first.uuid, first.run, { what: 'lacks' })).toBe('other')
   await dispatch().check()
   // One that waits, assigned to another machine, runs here in truth.
   expect(await dispatch().keeping.adopt(by, found(assigned, first.run + 9))).toBe('busy')
   expect(await dispatch().keeping.adopt(at, found(assigned, first.run + 9, { running: false }))).toBe('adopted')
   expect(await dispatch().found(assigned)).toMatchObject({ state: 'Locked', run: first.run + 9 })
+})
+
+test('what has ended on a machine is written at once, and takes no place there', async () => {
+  const first = await dispatch().sent()
+  const by = await adopted()
+  const at = await dispatch().own(first.by.name)
+  const { keeping } = dispatch()
+  const end = { atMs: 7, exitCode: 3 }
+  const run = nowUs()
+  const [over, crashed, late] = [uuidAt(run - 3), uuidAt(run - 2), uuidAt(run - 1)]
+  expect(await keeping.adopt(at, found(over, run, { end }))).toBe('adopted')
+  expect(await keeping.adopt(at, found(over, run, { end }))).toBe('other')
+  expect(await keeping.adopt(at, found(crashed, run, { end: { atMs: 7, reason: 'out of memory' } }))).toBe('adopted')
+  expect(await keeping.adopt(at, found(late, run, { end: { ...end, timedOut: true } }))).toBe('adopted')
+  expect(await dispatch().found(over)).toMatchObject({
+    state: 'Complete',
+    exitCode: 3,
+    run,
+    instance: expect.any(String),
+  })
+  expect(await dispatch().found(crashed)).toMatchObject({ state: 'Queued', trouble: 'out of memory', runs: 1 })
+  expect(await dispatch().found(late)).toMatchObject({ state: 'Cancelled' })
+  expect(await keeping.tell(at, over, run, { what: 'ended', atMs: 1, exitCode: 9 })).toBe('told')
+  expect((await dispatch().machine(at.name)).container).toMatchObject({ uuid: first.uuid })
+  await dispatch().check()
+  // The one that the record has there ended too, so that there is room for what runs.
+  expect(await keeping.adopt(at, found(uuidAt(run), run))).toBe('busy')
+  expect(await keeping.adopt(at, found(first.uuid, first.run, { end }))).toBe('known')
+  expect(await dispatch().found(first.uuid)).toMatchObject({ state: 'Complete', exitCode: 3 })
+  expect(await keeping.adopt(at, found(uuidAt(run), run))).toBe('adopted')
+  expect(await keeping.adopt(by, found(first.uuid, first.run + 1, { end }))).toBe('other')
+})
+
+test('a loss ends all claims, also one of an owner who has noticed nothing', async () => {
+  const uuid = await dispatch().accept()
+  const by = await dispatch().boot(uuid)
+  const { redis, keys } = dispatch().store
+  await adopted()
+  expect(await redis.get(keys.dispatch.machines.lease(by.name))).toBeNull()
+  await expect(dispatch().keeping.keep(by, { asked: true })).rejects.toThrow('another owner')
+  expect(await dispatch().owners.extend([by], 1000)).toEqual([false])
+  expect((await dispatch().owners.look(10, true))!.waiting).toContainEqual(expect.objectContaining({ name: by.name }))
+  const next = await dispatch().own(by.name)
+  expect(next.epoch).toBeGreaterThan(by.epoch)
+  await dispatch().keeping.keep(next, { asked: true, state: 'idle' })
 })
 
 test('what is over stays over, and what else was assigned to the machine waits again', async () => {

@@ -270,7 +270,10 @@ export class History {
       keeper.findings.push({ uuid: recorded, run: of, told: { what: 'lacks' } })
       await this.#tell(keeper)
     }
-    for (const [uuid, { run, live }] of vm!.runs) {
+    // What has ended takes no place, and frees one.
+    const runs = [...vm!.runs].sort(([, a], [, b]) => Number(a.live) - Number(b.live))
+    for (const [uuid, { run, live, exitCode }] of runs) {
+      const end = { ...(!live && { end: { atMs: 1, ...(exitCode !== undefined && { exitCode }) } }) }
       const found = {
         uuid,
         run,
@@ -278,7 +281,8 @@ export class History {
         priority: 500,
         sealedSpec: 'sealed',
         running: true,
-        startedMs: Date.now(),
+        startedMs: 1,
+        ...end,
       }
       const answer = await keeping.adopt(by, { ...found, view: { ...view(), uuid } })
       if (answer === 'adopted') this.counts.adopted += 1

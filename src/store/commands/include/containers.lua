@@ -206,3 +206,33 @@ local function assign(container, brief)
     pricePerHour = string.format('%.17g', brief.price) })
   say_state(container)
 end
+
+-- ran_at(container, at_ms): a time by the machine's clock, which is believed between the sending of the run and now.
+local function ran_at(container, at_ms)
+  return math.max(container.sentMs, container.startedMs, math.min(tonumber(at_ms), now_ms()))
+end
+
+-- begin_run(container, at): true if it was not known to have begun.
+local function begin_run(container, at)
+  if container.state ~= 'Locked' then
+    return false
+  end
+  put(container, { state = 'Running', startedMs = at, runs = container.runs + 1, trouble = '' })
+  return true
+end
+
+-- end_run(container, told, most_attempts): its run has ended, and so has begun, also if nobody said so.
+-- told: what is 'ended', or 'late' if it ran longer than it may; detail is the exit code, or '' without one
+local function end_run(container, told, most_attempts)
+  begin_run(container, told.at)
+  local fields = { finishedMs = told.at, exitCode = told.detail }
+  if told.what == 'late' then
+    finish(container, 'Cancelled', 'it ran longer than max_run_time', fields)
+  elseif told.detail == '' then
+    lose(container, told.reason, most_attempts)
+  elseif container.cancelled ~= '' then
+    finish(container, 'Cancelled', container.cancelled, fields)
+  else
+    finish(container, 'Complete', '', fields)
+  end
+end
