@@ -296,6 +296,8 @@ function wordsOf(told: Told): readonly (string | number)[] {
 }
 
 const longestReason = 1_000
+/** What one entry may say that is lost: a machine may lie. */
+const mostLost = 2 ** 40
 
 /** Output of one stream in a row becomes one piece, with the place of its last entry. */
 function piecesOf(entries: readonly SpoolEntry[], most: number): Piece[] {
@@ -306,14 +308,16 @@ function piecesOf(entries: readonly SpoolEntry[], most: number): Piece[] {
     open = undefined
   }
   for (const [seq, entry] of entries) {
+    if (!Number.isSafeInteger(seq)) continue
     if (entry.kind === 'lost') {
       close()
-      found.push([seq, '', '', Math.max(0, Math.trunc(entry.bytes))])
+      found.push([seq, '', '', Math.min(mostLost, Math.max(0, Math.trunc(entry.bytes) || 0))])
       continue
     }
+    const stream = entry.stream === 'stderr' ? 'stderr' : 'stdout'
     const bytes = Buffer.from(entry.base64, 'base64')
-    if (open && (open.stream !== entry.stream || open.size + bytes.length > most)) close()
-    open ??= { seq, stream: entry.stream, parts: [], size: 0 }
+    if (open && (open.stream !== stream || open.size + bytes.length > most)) close()
+    open ??= { seq, stream, parts: [], size: 0 }
     open.seq = seq
     open.parts.push(bytes)
     open.size += bytes.length
