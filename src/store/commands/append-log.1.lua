@@ -9,6 +9,8 @@
 local name, op, token, uuid, run, head, tail, pieces = unpack(ARGV)
 -- What a piece takes beside its bytes.
 local overhead = 64
+-- Places beyond this would not be exact: what a machine says to be lost may lead there, and nothing more is kept then.
+local farthest = 2 ^ 52
 if fenced(machine_key(name), op, token) then
   return { 'fenced' }
 end
@@ -26,7 +28,8 @@ for _, piece in ipairs(cjson.decode(pieces)) do
   local number, stream, text, size = unpack(piece)
   if number > seq then
     seq = number
-    if stream ~= '' then
+    local is_far = bytes + size >= farthest
+    if stream ~= '' and not is_far then
       local kind = 'container-log-tail:'
       if in_head < tonumber(head) then
         kind, in_head = 'container-log:', in_head + size + overhead
@@ -35,7 +38,7 @@ for _, piece in ipairs(cjson.decode(pieces)) do
       end
       redis.call('XADD', tag .. kind .. uuid, whole(bytes + 1) .. '-0', 'stream', stream, 'base64', text, 'size', size)
     end
-    bytes = bytes + size
+    bytes = is_far and bytes or bytes + size
   end
 end
 while in_tail > tonumber(tail) do

@@ -121,6 +121,16 @@ test('what a machine runs is written by its warrant, and the counters are above 
   expect(next.uuid > uuid).toBe(true)
 })
 
+test('a container whose record alone was lost is written anew, with its streams', async () => {
+  const { uuid, by, run } = await dispatch().sent()
+  await dispatch().keeping.tell(by, uuid, run, { what: 'running', atMs: 1, gatewayAddress: '' })
+  const { redis, keys } = dispatch().store
+  const d = keys.dispatch
+  await redis.del(d.containers.record(uuid), d.sent)
+  expect(await dispatch().keeping.adopt(by, found(uuid, run))).toBe('adopted')
+  expect(await dispatch().told(uuid)).toMatchObject([['state', { state: 'Running' }]])
+})
+
 test('numbers that cannot be ours are refused, and floor nothing', async () => {
   const by = await adopted()
   const before = await dispatch().store.redis.get(dispatch().store.keys.dispatch.last)

@@ -298,6 +298,17 @@ test('of much output the beginning and the end are kept', async () => {
   expect(await redis.xlen(keys.dispatch.logTail(uuid))).toBe(numbers.length - 5)
 })
 
+test('a machine that says that more was lost than there can be loses no more than its own output', async () => {
+  const { uuid, by, run } = await dispatch().sent()
+  const lies = Array.from({ length: 5_000 }, (_, i) => [i + 1, { kind: 'lost', atMs: 1, bytes: 2 ** 60 }] as const)
+  expect(await keeping().appendLog(by, uuid, run, [...lies, output(5_001, 'x'), output(5_002, 'y', 'stderr')])).toBe(
+    5_002,
+  )
+  expect(await keeping().appendLog(by, uuid, run, [output(5_003, 'z'), [Number.NaN, lies[0]![1]]])).toBe(5_003)
+  expect(await keeping().tell(by, uuid, run, ended())).toBe('told')
+  expect(await dispatch().containers.log(uuid, 0)).toMatchObject({ ended: true })
+})
+
 test('a second run goes on in the same log', async () => {
   const { uuid, by, run } = await dispatch().sent()
   await keeping().appendLog(by, uuid, run, [output(2, 'one')])

@@ -180,6 +180,8 @@ end
 
 -- create_container(uuid, op, owner, fields): writes a new record, which waits for nothing yet.
 local function create_container(uuid, op, owner, fields)
+  -- Of a record that was lost: streams refuse ids below their last one.
+  redis.call('DEL', tag .. 'container-events:' .. uuid, tag .. 'container-log:' .. uuid, tag .. 'container-log-tail:' .. uuid)
   redis.call('HSET', container_key(uuid), 'op', op, 'owner', owner, 'active', '1', 'seq', 0, 'version', 1, 'attempts', 0, 'runs', 0,
     'run', 0, 'machine', '', 'instance', '', 'cancelled', '', 'trouble', '')
   for name, value in pairs(fields) do
