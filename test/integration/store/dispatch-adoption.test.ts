@@ -247,6 +247,8 @@ test('until all machines were asked, nothing is assigned that may run on one of 
   await expect(containers.log(foreign, 0)).rejects.toMatchObject({ status: 503 })
   await expect(containers.stream(foreign).read(undefined, 0)).rejects.toMatchObject({ status: 503 })
   await expect(containers.change(foreign, undefined, { cancel: 'x' })).rejects.toMatchObject({ status: 503 })
+  const back = { container: await dispatch().at(assigned), machine: await dispatch().at(ready.name) }
+  expect(await dispatch().write({ what: 'unassign', ...back }, { what: 'assign', ...back })).toEqual(['done', 'wait'])
   // One that came since runs nowhere.
   const young = await dispatch().accept()
   const machine = await dispatch().boot(young)
@@ -263,6 +265,7 @@ test('until all machines were asked, nothing is assigned that may run on one of 
   await keeping.gone(by)
   expect(await dispatch().machines.unasked()).toEqual([])
   expect(await dispatch().containers.find(foreign)).toBeNull()
+  expect(await dispatch().assign(assigned, ready.name)).toBe('done')
   expect(await keeping.send(keeper, assigned)).toMatchObject({ answer: 'send' })
 })
 

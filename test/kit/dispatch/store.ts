@@ -97,6 +97,8 @@ export class Dispatch {
     const mark = await this.compares.begin(randomUUID(), 1)
     await between(mark)
     if (!(await this.compares.end(mark, highestOp))) throw new Error('the compare was overtaken')
+    // As if its time had passed.
+    await this.store.redis.del(this.store.keys.dispatch.hold)
     return mark
   }
 
