@@ -43,36 +43,46 @@ export interface Cloud {
 const region = 'us-east-1'
 
 export async function startCloud(options: CloudOptions): Promise<Cloud> {
-  const { stateDir, seed = 1, clock, before, signal } = options
+  /** In the order of their start. */
+  const closers: (() => Promise<void>)[] = []
+  const close = async () => {
+    for (const end of closers.splice(0).reverse()) await end()
+  }
+  try {
+    return await start(options, close, end => closers.push(end))
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+async function start(
+  { stateDir, seed = 1, clock, before, signal, machines: wanted }: CloudOptions,
+  close: () => Promise<void>,
+  onClose: (end: () => Promise<void>) => void,
+): Promise<Cloud> {
   const faults = new Faults(seed)
   const moto = await startMoto(stateDir, region, signal)
+  onClose(moto.stop)
   const somebody = new Somebody(moto)
-  const machines = options.machines
-    ? await Machines.open({
-        ...(options.machines === true ? {} : options.machines),
-        stateDir,
-        onEnd: id => void powered(id),
-      })
-    : undefined
-  const front = new Front({ moto, faults, hosts: machines, clock, before })
   // A machine that turns itself off is ended, as the driver asks EC2 to do.
-  const powered = async (id: string) => {
+  const onEnd = async (id: string) => {
     await somebody.ends(id).catch(() => {})
     front.estate.end([id])
   }
+  const own = wanted === true ? {} : wanted
+  const machines = own && (await Machines.open({ ...own, stateDir, onEnd: id => void onEnd(id) }))
+  onClose(async () => machines?.close())
+  const front = new Front({ moto, faults, hosts: machines, clock, before })
   const endpoint = await front.listen()
-  const places = await makeNetwork(moto, machines)
+  onClose(() => front.close())
+  const { subnets, group } = await makeNetwork(moto, machines)
   return {
-    ...{ endpoint, faults, machines, somebody, journal: front.journal, subnets: places.subnets },
+    ...{ endpoint, faults, machines, somebody, subnets, close, journal: front.journal },
     live: () => front.estate.live(),
     parameters: {
-      ...{ Region: region, SubnetID: [...places.subnets], SecurityGroupIDs: [places.group], Endpoint: endpoint },
+      ...{ Region: region, SubnetID: [...subnets], SecurityGroupIDs: [group], Endpoint: endpoint },
       ...{ AccessKeyID: 'AKIAIOSFODNN7EXAMPLE', SecretAccessKey: 'example', AdminUsername: 'root' },
-    },
-    close: async () => {
-      await front.close()
-      await machines?.close()
-      await moto.stop()
     },
   }
 }

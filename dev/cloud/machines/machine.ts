@@ -57,7 +57,7 @@ export class Machine {
     this.booted.catch(() => {})
   }
 
-  async #boot({ userData, card, network }: MachineSpec): Promise<void> {
+  async #boot({ userData, card, address, network }: MachineSpec): Promise<void> {
     const failed = this.ended.then(() => Promise.reject(new Error(`machine ${this.id} has ended while it booted`)))
     failed.catch(() => {})
     const lines = createInterface({ input: this.#child.stdout! })[Symbol.asyncIterator]()
@@ -67,7 +67,7 @@ export class Machine {
     }
     await line('up')
     this.#init = childOf(this.#child.pid!)
-    await network.plug(card, this.#child.pid!)
+    await network.plug(card, this.#child.pid!, address)
     this.#child.stdin!.on('error', () => {})
     this.#child.stdin!.end(`go\n${userData}`)
     await line('booted')

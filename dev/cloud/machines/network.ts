@@ -16,7 +16,7 @@ export interface Network {
   /** Length of the network's prefix. */
   readonly bits: number
   /** Gives a machine its card, `eth0`; the machine is the network namespace of a process. */
-  plug(card: string, pid: number): Promise<void>
+  plug(card: string, pid: number, address: string): Promise<void>
   /** Cuts the cable, or mends it. */
   switch(card: string, state: 'up' | 'down'): Promise<void>
   close(): Promise<void>
@@ -49,6 +49,10 @@ async function remove(bridge: string): Promise<void> {
   if (existsSync(`/sys/class/net/${bridge}`)) await run('ip', ['link', 'delete', bridge])
 }
 
+/** The next machine at an address has the same one: others remember it for half a minute. */
+const hardwareOf = (address: string) =>
+  ['02', '5b', ...address.split('.').map(part => Number(part).toString(16).padStart(2, '0'))].join(':')
+
 async function opened(number: number, lock: Lock): Promise<Network> {
   const bridge = `${cloudLinks}${number}`
   const second = 18 + (number >> 6)
@@ -74,9 +78,9 @@ async function opened(number: number, lock: Lock): Promise<Network> {
     bits: 22,
     cidr: `${at(0)}.0/22`,
     subnets: [`${at(0)}.0/23`, `${at(2)}.0/23`],
-    plug: async (card, pid) => {
+    plug: async (card, pid, address) => {
       await batch(
-        `link add ${card} type veth peer name eth0 netns ${pid}`,
+        `link add ${card} type veth peer name eth0 address ${hardwareOf(address)} netns ${pid}`,
         ...quiet(card),
         `link set ${card} master ${bridge} up`,
       )

@@ -1,6 +1,7 @@
 /** Network interfaces that are made before their machines (`SeparateNIC`). */
 import {
   CreateNetworkInterfaceCommand,
+  CreateTagsCommand,
   DeleteNetworkInterfaceCommand,
   DescribeNetworkInterfacesCommand,
   type NetworkInterface,
@@ -33,15 +34,22 @@ export class Interfaces {
 
   /** Makes the interface of an intent in a subnet, or finds the one that an earlier attempt made. */
   async make(intent: Intent, subnet: string, call: CloudCall): Promise<PreResource> {
-    const existing = await this.#ofIntent(intent, subnet, call)
-    if (existing) return existing
-    const tags = { ...intent.tags, [createdTag]: new Date(this.#clock.wallMs()).toISOString() }
+    const made = (await this.#ofIntent(intent, subnet, call)) ?? (await this.#create(intent, subnet, call))
+    if (made.createdMs !== undefined) return made
+    // Not in the request: attempts at other times would be other requests for the same token.
+    const tags = { [createdTag]: new Date(this.#clock.wallMs()).toISOString() }
+    const command = new CreateTagsCommand({ Resources: [made.id], Tags: tagsOf(tags) })
+    await this.#sender.send(command, { call, action: 'CreateTags', writes: true })
+    return { ...made, tags: { ...made.tags, ...tags }, createdMs: this.#clock.wallMs() }
+  }
+
+  async #create(intent: Intent, subnet: string, call: CloudCall): Promise<PreResource> {
     const command = new CreateNetworkInterfaceCommand({
       ClientToken: tokenOf(intent, subnet, 'interface'),
       SubnetId: subnet,
       Groups: this.#parameters.SecurityGroupIDs,
       Description: nameOf(intent, subnet),
-      TagSpecifications: [{ ResourceType: 'network-interface', Tags: tagsOf(tags) }],
+      TagSpecifications: [{ ResourceType: 'network-interface', Tags: tagsOf(intent.tags) }],
     })
     const { providerType: type, preemptible } = intent
     const group = quotaGroupOf(type, preemptible, this.#parameters.InstanceTypeQuotaGroups)
@@ -50,11 +58,9 @@ export class Interfaces {
       const { NetworkInterface: made } = await this.#sender.send(command, { call, ...about })
       if (made?.NetworkInterfaceId) return resourceOf(made)
     } catch (error) {
+      // The configuration has changed since. What was made is listed soon.
       if (!(error instanceof CloudRefused && error.code === 'IdempotentParameterMismatch')) throw error
     }
-    // Another attempt made it, at another time.
-    const other = await this.#ofIntent(intent, subnet, call)
-    if (other) return other
     throw new Unanswered('EC2 has made the interface of this intent, and does not list it yet')
   }
 
