@@ -166,6 +166,42 @@ test('waits grow for creations and for other calls apart', async () => {
   expect(await waitMs(create())).toBeLessThanOrEqual(1_000)
 })
 
+test('an answer of another kind ends the waits, and no answer does not', async () => {
+  const limited = { code: 'RequestLimitExceeded', status: 503 }
+  const { driver } = await site({
+    RunInstances: [limited, 'cut', limited, { code: 'VcpuLimitExceeded' }, limited],
+  })
+  const waitMs = async () => ((await failure(driver.create(intent, [], call))) as RateLimited).untilMs - Date.now()
+  expect(await waitMs()).toBeLessThanOrEqual(1_000)
+  await waitMs()
+  expect(await waitMs()).toBeGreaterThan(1_500)
+  await waitMs()
+  expect(await waitMs()).toBeLessThanOrEqual(1_000)
+})
+
+const writes: readonly (readonly [string, (driver: Driver, how: CloudCall) => Promise<unknown>])[] = [
+  ['create', (driver, how) => driver.create(intent, [], how)],
+  ['destroy', (driver, how) => driver.destroy('i-1', how)],
+  ['setTags', (driver, how) => driver.setTags('i-1', { Name: 'x' }, how)],
+]
+
+it.each(writes)(
+  '%s checks the lease last before it changes something, and throws what the check throws',
+  async (_, act) => {
+    const { driver, ec2 } = await site({ DescribeInstances: [listed([{ id: 'i-1' }])], RunInstances: [made('i-1')] })
+    const passed: string[] = []
+    const expired = new Error('expired')
+    const failpoint = (place: string) => void passed.push(place)
+    const check = () => {
+      passed.push('check')
+      throw expired
+    }
+    await expect(act(driver, { ...call, failpoint, check })).rejects.toBe(expired)
+    expect(passed).toEqual(['before-send', 'check'])
+    expect(ec2.actions.filter(action => action !== 'DescribeInstances')).toEqual([])
+  },
+)
+
 test('list reads all pages, and has each machine of our sets once', async () => {
   const foreign = { id: 'i-3', tags: { InstanceSetID: 'theirs' } }
   const former = { id: 'i-4', tags: { InstanceSetID: 'former' } }
@@ -227,6 +263,11 @@ test('missing is false when a machine of this id is there without our tag', asyn
 test('missing needs someone when the account lacks our subnets: it may be another one', async () => {
   const { driver } = await site({ DescribeInstances: [none], DescribeSubnets: [{ code: 'InvalidSubnetID.NotFound' }] })
   await expect(driver.missing?.('i-1', call)).rejects.toBeInstanceOf(CloudRefused)
+})
+
+test('missing is false when some of our subnets are not in the answer', async () => {
+  const { driver } = await site({ DescribeInstances: [none], DescribeSubnets: [subnets(second)] })
+  expect(await driver.missing?.('i-1', call)).toBe(false)
 })
 
 test('missing is an error when EC2 does not answer', async () => {

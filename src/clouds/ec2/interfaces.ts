@@ -77,7 +77,7 @@ export class Interfaces {
 
   async orphans(call: CloudCall): Promise<readonly PreResource[]> {
     const found = await this.#list([{ Name: 'status', Values: ['available'] }], call)
-    return found.filter(each => each.Status === 'available' && !each.Attachment).map(resourceOf)
+    return found.filter(each => each.Status === 'available').map(resourceOf)
   }
 
   async remove({ id }: PreResource, call: CloudCall): Promise<void> {

@@ -104,7 +104,7 @@ export const recordOf = (tags: readonly Tag[] | undefined): Record<string, strin
 export const ourFilter = ({ tag, values }: OurSets): Filter => ({ Name: `tag:${tag}`, Values: [...values] })
 
 export function isOurs(tags: Readonly<Record<string, string>>, { tag, values }: OurSets): boolean {
-  const set = Object.hasOwn(tags, tag) ? tags[tag] : undefined
+  const set = tags[tag]
   return set !== undefined && values.includes(set)
 }
 

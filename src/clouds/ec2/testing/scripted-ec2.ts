@@ -87,5 +87,20 @@ export const subnets = (...ids: readonly string[]): string =>
     .map(id => `<item><subnetId>${id}</subnetId></item>`)
     .join('')}</subnetSet></DescribeSubnetsResponse>`
 
+export interface ListedInterface {
+  readonly id: string
+  readonly status?: string
+  readonly tags?: Readonly<Record<string, string>>
+}
+
+export function interfaces(list: readonly ListedInterface[], next?: string): string {
+  const items = list.map(({ id, status = 'available', tags = { InstanceSetID: 'ours' } }) => {
+    const attached = status === 'in-use' ? '<attachment><instanceId>i-1</instanceId></attachment>' : ''
+    return `<item><networkInterfaceId>${id}</networkInterfaceId><status>${status}</status>${attached}<tagSet>${tagSet(tags)}</tagSet></item>`
+  })
+  const token = next === undefined ? '' : `<nextToken>${next}</nextToken>`
+  return `<DescribeNetworkInterfacesResponse xmlns="${namespace}"><networkInterfaceSet>${items.join('')}</networkInterfaceSet>${token}</DescribeNetworkInterfacesResponse>`
+}
+
 export const done = (action: string): string =>
   `<${action}Response xmlns="${namespace}"><return>true</return></${action}Response>`
