@@ -26,8 +26,9 @@ const most = 500
 export const headLimit = (groups: number): number =>
   Math.max(fewest, Math.min(most, Math.floor(seenInAll / Math.max(1, groups))))
 
-const keyOf = ({ shape, tenant, supervisor }: Pick<HeadOf, 'shape' | 'tenant' | 'supervisor'>) =>
-  JSON.stringify([shape, tenant, supervisor])
+/** Shapes have no such sign, and whatever a tenant is called comes last. */
+export const groupKey = ({ shape, tenant, supervisor }: Pick<HeadOf, 'shape' | 'tenant' | 'supervisor'>): string =>
+  `${supervisor ? 1 : 0}|${shape}|${tenant}`
 
 /** Those that nobody in the queue uses: a container behind a head might. */
 const forWantOfUse: ReadonlySet<ShutdownReason> = new Set(['idle', 'room'])
@@ -44,8 +45,8 @@ export function withoutDoubtful(
   groups: readonly HeadOf[],
   priorityOf: (container: string) => number | undefined,
 ): Trimmed {
-  const waits = new Set(decisions.statuses.map(keyOf))
-  const exhausted = groups.filter(group => group.count > group.seen && !waits.has(keyOf(group)))
+  const waits = new Set(decisions.statuses.map(groupKey))
+  const exhausted = groups.filter(group => group.count > group.seen && !waits.has(groupKey(group)))
   if (exhausted.length === 0) return { decisions, again: false }
   const cut = Math.max(...exhausted.map(({ lastPriority }) => lastPriority))
   const isLess = (container: string) => (priorityOf(container) ?? cut) < cut

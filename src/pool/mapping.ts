@@ -2,7 +2,7 @@
 import type { MachineBrief } from '../dispatch/container.ts'
 import type { Decisions, Input, Machine, MachineType, Need, Placed, Rules, Waiting } from '../dispatch/types.ts'
 import type { At, Decision, Queued, QueueGroup, Reading } from '../store/dispatch/scheduling.ts'
-import type { HeadOf } from './heads.ts'
+import { groupKey, type HeadOf } from './heads.ts'
 
 /** What the operator configured. */
 export interface PoolRules {
@@ -87,13 +87,10 @@ export function sentencesOf(
   { statuses }: Decisions,
   heldOp: HeldOp,
 ): ReadonlyMap<string, string> {
-  const key = (shape: string, tenant: string, supervisor: boolean) => JSON.stringify([shape, tenant, supervisor])
-  const sentences = new Map(
-    statuses.map(({ shape, tenant, supervisor, sentence }) => [key(shape, tenant, supervisor), sentence]),
-  )
+  const sentences = new Map(statuses.map(status => [groupKey(status), status.sentence]))
   const held = new Set(queue.filter(({ uuid }) => isHeld(uuid, heldOp)).map(({ shape }) => shape))
   const sentence = ({ id, need, tenant, supervisor }: QueueGroup) =>
-    sentences.get(key(shapeOf(need), tenant, supervisor)) ?? (held.has(id) ? heldSentence : '')
+    sentences.get(groupKey({ shape: shapeOf(need), tenant, supervisor })) ?? (held.has(id) ? heldSentence : '')
   return new Map(groups.map(group => [group.id, sentence(group)]))
 }
 

@@ -165,8 +165,10 @@ export class Scheduler {
     await setImmediate()
     const decisions = decide(input)
     await setImmediate()
+    const heads = headsOf(reading, this.#heldOp)
+    await setImmediate()
     const priorities = new Map(input.queue.map(({ uuid, priority }) => [uuid, priority]))
-    return withoutDoubtful(decisions, headsOf(reading, this.#heldOp), uuid => priorities.get(uuid))
+    return withoutDoubtful(decisions, heads, uuid => priorities.get(uuid))
   }
 
   async #write(token: string, reading: Reading, decisions: Decisions) {
@@ -175,6 +177,7 @@ export class Scheduler {
     if (written === null) return null
     await this.#options.failpoint('schedule.written')
     this.#heldOp = Math.max(this.#heldOp, written.heldOp)
+    await setImmediate()
     const isTold = await this.#writer.explain(token, sentencesOf(reading, decisions, this.#heldOp))
     return isTold ? written : null
   }
