@@ -18,6 +18,8 @@ const longestPauseMs = 16 * minuteMs
 export function afterCreate(throttle: Throttle, outcome: CreateOutcome, nowMs: number): Throttle {
   switch (outcome.kind) {
     case 'created':
+      // Most teach nothing: then nothing is written.
+      if (!throttle.hurry && !throttle.capacity.has(outcome.type)) return throttle
       return { ...throttle, hurry: false, capacity: without(throttle.capacity, outcome.type) }
     case 'RateLimited':
       return { ...throttle, hurry: true, createAfterMs: Math.max(throttle.createAfterMs, outcome.untilMs) }
