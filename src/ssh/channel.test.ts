@@ -6,6 +6,9 @@ import { Refused, Unreachable } from './errors.ts'
 import { type Answer, says, silence } from './testing/liar.ts'
 import { errorOf, Site } from './testing/site.ts'
 
+/** Against hanging: processes start late on a busy machine. */
+const soon = { timeout: 20_000 }
+
 const site = new Site()
 afterEach(site.end)
 
@@ -103,7 +106,7 @@ describe('channel', () => {
     const channel = await machine.channel('echo done; exit 5')
     expect(await text(channel)).toBe('done\n')
     expect(await channel.exit).toMatchObject({ exitCode: 5 })
-    await expect.poll(() => channel.destroyed).toBe(true)
+    await expect.poll(() => channel.destroyed, soon).toBe(true)
     expect(channel.write('more')).toBe(false)
   })
 
@@ -150,7 +153,7 @@ describe('close', () => {
     machine.close()
     machine.close()
     for (const error of await Promise.all(failed)) expect(error).toBeInstanceOf(Unreachable)
-    await expect.poll(() => server.connections).toBe(0)
+    await expect.poll(() => server.connections, soon).toBe(0)
   })
 
   test('ends a connection whose other side does not', async () => {
@@ -159,7 +162,7 @@ describe('close', () => {
     const failed = errorOf(machine.exec('true'))
     machine.close()
     expect(await failed).toBeInstanceOf(Unreachable)
-    await expect.poll(() => server.connections).toBe(0)
+    await expect.poll(() => server.connections, soon).toBe(0)
   })
 
   test('comes with the signal of connect', async () => {
@@ -168,7 +171,7 @@ describe('close', () => {
     const machine = await site.connect(server, { signal: stop.signal })
     stop.abort(new Error('stopped'))
     expect(machine.ended.aborted).toBe(true)
-    await expect.poll(() => server.connections).toBe(0)
+    await expect.poll(() => server.connections, soon).toBe(0)
   })
 })
 

@@ -8,6 +8,9 @@ import { someKey } from './testing/keys.ts'
 import { type Answer, says } from './testing/liar.ts'
 import { errorOf, Site } from './testing/site.ts'
 
+/** Against hanging: processes start late on a busy machine. */
+const soon = { timeout: 20_000 }
+
 const site = new Site()
 const { secret } = site
 const question = 'exec cat /var/run/arvados-instance-secret'
@@ -59,13 +62,13 @@ describe('connect to OpenSSH', () => {
     await site.connect(server)
     // Each asks: nothing else was sent to the first ones. The last byte counts are of the very same messages.
     expect(server.received[0]).toBeLessThan(4096)
-    await expect.poll(() => server.connections).toBe(1)
+    await expect.poll(() => server.connections, soon).toBe(1)
   })
 
   test('rejects when our key is refused', async () => {
     const server = await site.sshd({ publicKey: someKey().public })
     expect(await errorOf(site.connect(server))).toBeInstanceOf(Refused)
-    await expect.poll(() => server.connections).toBe(0)
+    await expect.poll(() => server.connections, soon).toBe(0)
   })
 
   test('rejects in words when there is no algorithm in common', async () => {
@@ -100,7 +103,7 @@ describe('connect to a liar', () => {
     expect(error.message + inspect(error)).not.toContain(secret)
     expect(server.asked).toEqual([...login, question])
     expect(server.inputBytes).toBe(0)
-    await expect.poll(() => server.connections).toBe(0)
+    await expect.poll(() => server.connections, soon).toBe(0)
   })
 
   test('sends only login and question when the answer never ends', async () => {
@@ -126,7 +129,7 @@ describe('connect to a liar', () => {
     expect(error.message).toMatch(/did not end within/)
     expect(server.asked).toEqual([...login, question])
     expect(server.inputBytes).toBe(0)
-    await expect.poll(() => server.connections).toBe(0)
+    await expect.poll(() => server.connections, soon).toBe(0)
   })
 
   test('sends only login and question when a pinned key is another, and the secret too', async () => {

@@ -12,6 +12,9 @@ import { itself, type RunnerProgram, runnerProgram } from './program.ts'
 import { errorOf, Site } from './testing/site.ts'
 import type { Sshd } from './testing/sshd.ts'
 
+/** Against hanging: processes start late on a busy machine. */
+const soon = { timeout: 20_000 }
+
 const site = new Site()
 afterEach(site.end)
 
@@ -104,10 +107,12 @@ describe('install', () => {
     half.push(gzipSync(script).subarray(0, 30))
     const files = program.files.map(file => ({ ...file, open: () => half }))
     const failed = errorOf(machine.install({ ...program, files }))
-    await expect.poll(() => existsSync(folder) && readdirSync(folder)).toEqual([expect.stringMatching(/^\.node\./)])
+    await expect
+      .poll(() => existsSync(folder) && readdirSync(folder), soon)
+      .toEqual([expect.stringMatching(/^\.node\./)])
     server.cut()
     expect(await failed).toBeInstanceOf(Unreachable)
-    await expect.poll(() => readdirSync(folder)).toEqual([])
+    await expect.poll(() => readdirSync(folder), soon).toEqual([])
     const again = await site.connect(server)
     expect(await again.install(program)).toMatchObject({ skipped: false })
   })

@@ -12,6 +12,9 @@ import { createLoopbackDriver } from './driver.ts'
 import { endProcesses, isRunning, machineMark } from './processes.ts'
 import { machineCommand } from './testing/command.ts'
 
+/** Against hanging: processes start late on a busy machine. */
+const soon = { timeout: 20_000 }
+
 const ours = someKey()
 const secret = 'a-secret-of-this-machine-0123456789'
 const call: CloudCall = { signal: new AbortController().signal, agent: 'test/1/1' }
@@ -38,7 +41,7 @@ contractOf('loopback', async () => {
       const { id } = await driver('').create(intent, [], call)
       foreigners.push(join(folder, id))
       const process = () => join(folder, id, 'process')
-      await expect.poll(() => existsSync(process())).toBe(true)
+      await expect.poll(() => existsSync(process()), soon).toBe(true)
       const before = readFileSync(process(), 'utf8')
       const tagsOf = () =>
         readdirSync(join(folder, id, 'tags')).map(name => readFileSync(join(folder, id, 'tags', name), 'utf8'))
@@ -119,7 +122,7 @@ describe('a loopback machine', () => {
       `exec >/dev/null 2>&1; setsid sh -c "env -i PATH=$PATH setsid ${sleeper} & wait" & setsid ${sleeper} &`,
     )
     const read = () => (existsSync(pids) ? readFileSync(pids, 'utf8').trim().split('\n') : [])
-    await expect.poll(read).toHaveLength(2)
+    await expect.poll(read, soon).toHaveLength(2)
     const sleepers = read()
     await driver.destroy(instance.id, call)
     expect(processesOf(instance.id)).toEqual([])
@@ -135,7 +138,9 @@ describe('a loopback machine', () => {
     await machine.exec('setsid sleep 1000 >/dev/null 2>&1 &')
     const [pid] = readFileSync(join(folder, instance.id, 'process'), 'utf8').split(' ')
     process.kill(Number(pid), 'SIGKILL')
-    await expect.poll(async () => (await driver.find(instance.id, call)) as Instance).toMatchObject({ state: 'gone' })
+    await expect
+      .poll(async () => (await driver.find(instance.id, call)) as Instance, soon)
+      .toMatchObject({ state: 'gone' })
     expect(processesOf(instance.id)).toEqual([])
   })
 

@@ -40,6 +40,8 @@ function environmentOf(folder: string): NodeJS.ProcessEnv {
     PATH: process.env.PATH,
     HOME: join(folder, 'home'),
     [machineMark]: folder,
+    // Nothing else is needed on this computer.
+    SKYLAB_RUNNER_ENGINE: 'process',
     SKYLAB_RUNNER_DIR: join(folder, 'lib'),
     SKYLAB_INSTANCE_SECRET_FILE: join(folder, files.secret),
   }

@@ -51,7 +51,7 @@ test('a machine of loopback runs a container, and leaves nothing of it when it i
     expect(skipped).toBe(false)
     const entries: Entry[] = []
     const link = new Attached({
-      ...{ stream: await machine.channel(`${command} runner attach --engine process`), clock: systemClock, secret },
+      ...{ stream: await machine.channel(`${command} runner attach`), clock: systemClock, secret },
       ...{ onEntry: ({ entry }) => void entries.push(entry), onBeat: () => {}, onClosed: () => {} },
     })
     await link.hello(1)
