@@ -154,8 +154,9 @@ describe('connect to a liar', () => {
   })
 
   test('rejects an empty secret of ours, which any machine would have', async () => {
-    const server = await site.liar({ answer: () => says('') })
+    const server = await site.liar({ answer: () => says('anything') })
     expect(await errorOf(site.connect(server, { secret: '' }))).toBeInstanceOf(WrongSecret)
+    expect(await errorOf(site.connect(server, { secret: '', digest: () => '' }))).toBeInstanceOf(WrongSecret)
   })
 
   test('names itself to the server, in one line', async () => {
