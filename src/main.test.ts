@@ -177,3 +177,18 @@ it('main prints usage and version', async () => {
   expect(await run('--help')).toMatchObject({ code: 0, out: expect.stringMatching(/^usage/) })
   expect(await run('--version')).toMatchObject({ code: 0, out: expect.stringMatching(/^skylab \d+\.\d+\.\d+\n$/) })
 })
+
+describe('skylab runner', () => {
+  it('gets all further words, and loads no settings', async () => {
+    const heard: (readonly string[])[] = []
+    const invocation = {
+      env: {},
+      serve: () => Promise.reject(new Error('nothing is to be served')),
+      out: () => {},
+      err: () => {},
+    }
+    const runner = async (args: readonly string[]) => heard.push(args)
+    expect(await main(['runner', '--kill', 'x'], { ...invocation, runner })).toBe(1)
+    expect(heard).toEqual([['--kill', 'x']])
+  })
+})

@@ -56,7 +56,6 @@ export class Acts {
       machine.setFence({ epoch, connection: this.#connection })
       await failpoint('runner.hello.stored')
       this.#epoch = epoch
-      await runs.settle(runs.all())
       return runs.highestOfAll
     })
   }

@@ -4,6 +4,7 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Socket } from 'node:net'
+import { systemClock } from '../base/clock.ts'
 import { asNumber, asObject, asText, parseJson } from '../base/json.ts'
 import { Lines } from '../dispatch/lines.ts'
 import { closed, connectTo, Lock } from './state/locks.ts'
@@ -86,11 +87,11 @@ export async function askToKill(name: string, key: string, limitMs: number): Pro
   if (!socket) return false
   const answered = new Promise<boolean>(resolve => socket.once('data', () => resolve(true)))
   const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new Error(`no answer within ${limitMs} ms`)), limitMs)
+  const cancel = systemClock.after(limitMs, () => late.reject(new Error(`no answer within ${limitMs} ms`)))
   try {
     return await Promise.race([answered, closed(socket).then(() => false), late.promise])
   } finally {
-    clearTimeout(timer)
+    cancel()
     socket.destroy()
   }
 }

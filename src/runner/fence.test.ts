@@ -13,7 +13,7 @@ const refusal = (work: Promise<unknown>) =>
     error => (error instanceof RefusedByRunner ? error : Promise.reject(error)),
   )
 
-describe('attach', () => {
+describe.concurrent('attach', () => {
   it('refuses a lower epoch, with the highest one and the secret', async () => {
     await using machine = await TestMachine.make()
     await machine.attach(7)
@@ -112,7 +112,7 @@ const steps = [
   ...['runner.launch.forked', 'runner.launch.locked', 'runner.launch.told'],
 ]
 
-describe('a start', () => {
+describe.concurrent('a start', () => {
   it.each(steps)('has begun once, or not at all, when its process is killed at %s', async point => {
     await using machine = await TestMachine.make()
     const audit = join(machine.folder, 'audit')
@@ -176,7 +176,7 @@ describe('a start', () => {
   )
 })
 
-describe('a hello', () => {
+describe.concurrent('a hello', () => {
   it.each(['runner.hello.checked', 'runner.hello.stored'])('may die at %s', async point => {
     await using machine = await TestMachine.make()
     machine.failpoints.arm(point, 'kill')
@@ -186,7 +186,7 @@ describe('a hello', () => {
   })
 })
 
-describe('a run', () => {
+describe.concurrent('a run', () => {
   it('is refused below the highest of its container', async () => {
     await using machine = await TestMachine.make()
     const { keeper } = await machine.attach(7)

@@ -23,7 +23,7 @@ async function say(machine: TestMachine, lines: readonly string[]): Promise<Reco
   return answers
 }
 
-describe('attach', () => {
+describe.concurrent('attach', () => {
   it('refuses bad lines with a reason, and goes on', async () => {
     await using machine = await TestMachine.make()
     const start = { type: 'start', id: 5, ...warrantOf(uuid, 1, specOf('true')) }

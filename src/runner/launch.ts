@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { systemClock } from '../base/clock.ts'
 import { failpoint } from '../base/failpoint.ts'
 import type { RunFolder } from './state/run-folder.ts'
 
@@ -99,10 +100,10 @@ class Said {
   /** @returns undefined when it has ended, and 'late' after the limit */
   word(): Promise<string | undefined> {
     return new Promise(resolve => {
-      const timer = setTimeout(() => resolve('late'), limitMs)
+      const cancel = systemClock.after(limitMs, () => resolve('late'))
       const look = () => {
         if (this.#words.length === 0 && !this.#isEnded) return
-        clearTimeout(timer)
+        cancel()
         resolve(this.#words.shift())
       }
       this.#heard = look

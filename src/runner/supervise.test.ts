@@ -10,7 +10,7 @@ import { Machine } from './state/machine.ts'
 const uuid = uuidOf(1)
 const named = (machine: TestMachine, word: string) => machine.processes().filter(({ line }) => line.includes(word))
 
-describe('a supervisor', () => {
+describe.concurrent('a supervisor', () => {
   it('tells output, exit code and times, and needs no keeper meanwhile', async () => {
     await using machine = await TestMachine.make()
     const first = await machine.attach(7)
@@ -124,7 +124,7 @@ describe('a supervisor', () => {
   })
 })
 
-describe('a spool', () => {
+describe.concurrent('a spool', () => {
   it('is told without gaps over connections that die, and from the last acknowledged entry on', async () => {
     await using machine = await TestMachine.make()
     const script = 'i=0; while [ $i -lt 300 ]; do echo "line $i"; i=$((i+1)); sleep 0.003; done'

@@ -4,6 +4,7 @@
  */
 import { once } from 'node:events'
 import { createConnection, createServer, type Server, type Socket } from 'node:net'
+import { systemClock } from '../../base/clock.ts'
 import { failpoint } from '../../base/failpoint.ts'
 
 const abstract = (name: string) => `\0${name}`
@@ -61,7 +62,7 @@ export async function connectTo(name: string): Promise<Socket | undefined> {
       if (codeOf(error) === 'ECONNREFUSED') return undefined
       // Its queue of connections is full, or it was freed between.
       if (codeOf(error) !== 'EAGAIN' && codeOf(error) !== 'ECONNRESET') throw error
-      await new Promise(resolve => setTimeout(resolve, 10))
+      await systemClock.sleep(10)
     }
   }
 }

@@ -83,7 +83,8 @@ const commands = {
   ps: list,
   rm: () => {
     kill(name, 'SIGKILL')
-    rmSync(of(name), { recursive: true, force: true })
+    // `start` may still write there.
+    rmSync(of(name), { recursive: true, force: true, maxRetries: 20, retryDelay: 20 })
     process.exitCode = 0
   },
 }
