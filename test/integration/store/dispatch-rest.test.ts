@@ -179,14 +179,18 @@ describe('a container that runs', () => {
   })
 })
 
-test('operators cancel a container whoever owns it, until it has ended', async () => {
+test('operators cancel a container whoever owns it, and not one that is complete', async () => {
   const uuid = await dispatch().accept()
-  const kill = async () =>
-    (await rest.call('POST', `!/containers/kill?container_uuid=${uuid}&reason=cost`, 'operator')).status
-  expect(await kill()).toBe(200)
+  const kill = async (id: string) =>
+    (await rest.call('POST', `!/containers/kill?container_uuid=${id}&reason=cost`, 'operator')).status
+  expect(await kill(uuid)).toBe(200)
   expect(await dispatch().found(uuid)).toMatchObject({ state: 'Cancelled', cancelled: 'via management API: cost' })
-  expect(await kill()).toBe(409)
+  expect(await kill(uuid)).toBe(200)
   expect((await rest.call('GET', `!/container?container_uuid=${uuid}`, 'operator')).status).toBe(404)
+  const ran = await dispatch().sent()
+  await dispatch().keeping.tell(ran.by, ran.uuid, ran.run, { what: 'ended', atMs: Date.now(), exitCode: 0 })
+  expect(await kill(ran.uuid)).toBe(409)
+  expect(await kill('zzzzz-dz642-000000000000000')).toBe(404)
 })
 
 test('bad input is refused, and leaves nothing in Redis', async () => {

@@ -199,10 +199,10 @@ export async function requestTo(
   return app.request(head.path, init, { head })
 }
 
-/** Event streams are left to their reader. */
+/** Streams are left to their reader: they may go on. */
 async function read(response: Response) {
   const { status, headers } = response
-  const isStream = headers.get('content-type') === 'text/event-stream'
+  const isStream = headers.get('X-Accel-Buffering') === 'no'
   return { status, headers, text: isStream ? undefined : await response.clone().text() }
 }
 
