@@ -1,12 +1,12 @@
 /** The engine `process`: the command as processes of the machine, without an image and without isolation. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import type { Started } from '../state/run-folder.ts'
 import { Cgroup } from './cgroups.ts'
 import { destroyMs, type Engine, type EngineContext, exitCodeOf, identity, type Running } from './engine.ts'
+import { makeFolders } from './folders.ts'
 import { birthOf, killAll, living, markVariable, signalAll, type Traces } from './processes.ts'
 
 const usualPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
@@ -80,7 +80,7 @@ export class ProcessEngine implements Engine {
     const { warrant, folder } = this.#context
     const { cwd, mounts } = warrant.spec
     const first = cwd === '' || cwd === '.' ? join(folder.path, 'work') : cwd
-    for (const path of [first, ...Object.keys(mounts)]) mkdirSync(path, { recursive: true })
+    for (const path of [first, ...Object.keys(mounts)]) makeFolders(path)
     return first
   }
 }
