@@ -50,8 +50,12 @@ export async function bundle(options: BundleOptions): Promise<string> {
     format: 'esm',
     target: 'node24',
     outExtension: { '.js': '.mjs' },
-    // jsonc-parser: esbuild cannot follow the `require` calls of its main file. graphql: its modules let esbuild drop unused code.
-    alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js', graphql: 'graphql/index.mjs' },
+    // jsonc-parser: esbuild cannot follow the `require` calls of its main file. The others: modules let esbuild drop unused code.
+    alias: {
+      'jsonc-parser': 'jsonc-parser/lib/esm/main.js',
+      graphql: 'graphql/index.mjs',
+      '@aws-sdk/client-ec2': '@aws-sdk/client-ec2/dist-es/index.js',
+    },
     // ssh2 does without its native parts, and catches the failure of their `require`.
     external: ['cpu-features', '*.node'],
     // ssh2 names files by it that it does not read here: its WebAssembly is in its text.
