@@ -142,6 +142,7 @@ export class Keeper {
     const { run } = sent
     await this.#context.failpoint('before-send')
     this.#context.call()
+    await this.#context.failpoint('sending')
     const answer = await link.start(parts.warrant(uuid, sent))
     await this.#context.failpoint('after-send')
     // An earlier run of it ends first: it is asked again.

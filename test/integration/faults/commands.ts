@@ -39,32 +39,18 @@ export const commandsOfApps = [
   ...['make-code', 'use-code'],
 ] as const
 
-/**
- * Sent only by replicas that serve dispatch: `test/integration/store/dispatch-*.test.ts` has what each of them guarantees, and sends
- * each one twice amid random histories.
- */
+/** Sent by replicas that serve dispatch, whatever happens: `dispatch/killed.ts` loses a reply to each. */
+export const commandsOfKeepers = [
+  ...['read-groups', 'read-queue', 'read-dispatch', 'write-decisions', 'reserve-cloud-op', 'set-throttle'],
+  ...['read-machine', 'keep-machine', 'send-container', 'tell-container', 'append-log', 'end-machine'],
+] as const
+
+/** Sent by them for clients, and after a loss: `test/integration/store/` has what each of them guarantees. */
 export const commandsOfDispatch = [
-  ...['draw-op', 'draw-ops', 'accept-container', 'change-container', 'read-container', 'list-containers', 'read-log'],
-  ...['count-containers', 'read-groups', 'read-queue', 'read-dispatch', 'write-decisions', 'explain-groups'],
-  ...[
-    'read-throttle',
-    'set-throttle',
-    'reserve-cloud-op',
-    'read-machine',
-    'keep-machine',
-    'send-container',
-    'tell-container',
-  ],
-  ...[
-    'append-log',
-    'adopt-container',
-    'end-machine',
-    'floor-epoch',
-    'forget-machines',
-    'set-behavior',
-    'adopt-instance',
-  ],
-  'doubt-machines',
+  ...commandsOfKeepers,
+  ...['accept-container', 'change-container', 'read-container', 'list-containers', 'count-containers', 'read-log'],
+  ...['set-behavior', 'draw-op', 'draw-ops', 'explain-groups', 'forget-machines', 'read-throttle', 'doubt-machines'],
+  ...['adopt-instance', 'adopt-container', 'floor-epoch'],
 ] as const
 
 /** Traces of a command: its source's first line, or the hash of the whole once Redis has the script. */
@@ -78,9 +64,12 @@ function tracesOf(command: string): readonly string[] {
   return [sha, Buffer.from(readFileSync(new URL(file, folder), 'utf8').split('\n')[0]!).toString('latin1')]
 }
 
+/** The loss of the next reply to a command, for proxies. */
+export const lossOf = (command: string): LostReply => new LostReply(tracesOf(command))
+
 /** Loses the next reply to a command, sent by any replica. Resolves once Redis carried it out and the reply is lost. */
 export function loseReplyTo(fleet: Fleet, command: string): Promise<void> {
-  const lost = new LostReply(tracesOf(command))
+  const lost = lossOf(command)
   for (const index of fleet.urls.keys()) fleet.proxies(index).redis.lose(lost)
   return lost.landed
 }

@@ -8,6 +8,7 @@ import type { Redis } from '../../../dev/redis/redis.ts'
 import type { ConfigInput } from '../../../dev/stack/config.ts'
 import { Replica } from '../../../dev/stack/replicas.ts'
 import { systemClock } from '../../../src/base/clock.ts'
+import { Machines } from '../../../src/clouds/loopback/folder.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import type { MachineBrief } from '../../../src/dispatch/container.ts'
 import type { RunSpec } from '../../../src/dispatch/protocol.ts'
@@ -22,6 +23,7 @@ import { Sealer } from '../../../src/store/sealing.ts'
 import { folderVariable } from '../failpoints/arms.ts'
 import { FailpointArms } from '../failpoints/failpoint-arms.ts'
 import { makeUser } from '../fleet/users.ts'
+import { TcpProxy } from '../network/proxy.ts'
 import { programWithout } from '../program/controlled.ts'
 import { controlVariable } from '../program/controls.ts'
 import { startTestRedis } from '../store/redis.ts'
@@ -40,6 +42,10 @@ export interface DispatchFleetOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Whether Redis keeps its data over a restart. */
   readonly aof?: boolean
+  /** Whether each replica reaches Redis through a proxy of its own. */
+  readonly proxies?: boolean
+  /** Guards that its replicas lack, beside those of the run. */
+  readonly control?: string
 }
 
 /** Callers of REST. */
@@ -80,7 +86,9 @@ export class DispatchFleet {
   readonly containers: ContainerStore
   readonly machines: MachineStore
   readonly client: Client
-  readonly #redis: Redis
+  readonly redis: Redis
+  /** In the order of the replicas, with the option `proxies`. */
+  readonly proxies: TcpProxy[] = []
   readonly #connection: Connection
   readonly #sealer: Sealer
 
@@ -88,7 +96,7 @@ export class DispatchFleet {
     this.name = name
     this.stateDir = stateDir
     this.failpoints = new FailpointArms(join(stateDir, 'failpoints'))
-    this.#redis = redis
+    this.redis = redis
     this.#sealer = new Sealer([sealingKey])
     this.client = new Client(redis.url)
     const config = configSchema.parse({ redis: { url: redis.url, keyPrefix: name } }).redis
@@ -115,14 +123,16 @@ export class DispatchFleet {
     const tokens = formatTokens({ tokens: Object.values(people) })
     for (const [file, text] of Object.entries({ ...secrets, 'tokens.yaml': tokens }))
       writeFileSync(join(stateDir, file), text, { mode: 0o600 })
-    const configFile = join(stateDir, 'skylab.yaml')
-    writeFileSync(configFile, stringify(configOf(name, redis.programUrl, stateDir, options)), { mode: 0o600 })
     const fleet = new DispatchFleet(name, stateDir, redis, sealingKey)
-    const { program, nodeArgs, env } = await programWithout(process.env[controlVariable] ?? '')
+    const controls = [process.env[controlVariable] ?? '', options.control ?? ''].join()
+    const { program, nodeArgs, env } = await programWithout(controls)
     const environment = { ...env, ...options.env, [folderVariable]: fleet.failpoints.folder }
     fleet.#connection.open()
     try {
       for (let count = 1; count <= (options.replicas ?? 2); count++) {
+        const configFile = join(stateDir, `skylab-${count}.yaml`)
+        const redisUrl = options.proxies ? await fleet.#proxied() : redis.programUrl
+        writeFileSync(configFile, stringify(configOf(name, redisUrl, stateDir, options)), { mode: 0o600 })
         const one = { stateDir, configFile, name: `dispatch-${count}`, program, nodeArgs, env: environment }
         fleet.replicas.push(await Replica.start(one))
       }
@@ -132,6 +142,24 @@ export class DispatchFleet {
       await fleet.stop()
       throw error
     }
+  }
+
+  async #proxied(): Promise<string> {
+    const proxy = await TcpProxy.before(this.redis.programUrl)
+    await proxy.open()
+    this.proxies.push(proxy)
+    return Object.assign(new URL(this.redis.programUrl), { port: String(proxy.port) }).href
+  }
+
+  /** The machines of the driver `loopback`. */
+  get cloud(): Machines {
+    return new Machines(join(this.stateDir, 'cloud'))
+  }
+
+  /** Asks a replica as this person. */
+  ask(path: string, as: keyof typeof people = 'admin', index = 0): Promise<Response> {
+    const headers = { authorization: `Bearer ${people[as].token}` }
+    return fetch(`${this.replicas[index]!.url}${path}`, { headers })
   }
 
   /** Submits a container, as REST does. @returns its uuid */
@@ -220,7 +248,8 @@ export class DispatchFleet {
     await Promise.all(this.replicas.map(replica => replica.stop()))
     this.client.disconnect()
     await this.#connection.close()
-    await this.#redis.stop()
+    await Promise.all(this.proxies.map(proxy => proxy.shut()))
+    await this.redis.stop()
   }
 }
 

@@ -1,0 +1,106 @@
+/** What the attacks on the dispatch share: a fleet with witnesses, and its judgement at rest. */
+import { expect } from 'vitest'
+import { ApiError } from '../../../../src/base/errors.ts'
+import { RetryLater } from '../../../../src/base/errors.ts'
+import type { Trial } from '../../../kit/attack/attack.ts'
+import { DispatchFleet, type DispatchFleetOptions, quickTimes } from '../../../kit/dispatch/fleet.ts'
+import { type Expected, type Found, Witness } from '../../../kit/dispatch/witness.ts'
+
+export const patience = { timeout: 90_000, interval: 50 }
+export const until = (what: () => unknown) => expect.poll(what, patience)
+
+/** Of the cloud `loopback`, with other times. */
+export const cloudWith = (over: Partial<NonNullable<DispatchFleetOptions['cloud']>>) => ({
+  ...{ Driver: 'loopback' as const, BootProbeCommand: 'true' },
+  ...quickTimes,
+  ...over,
+})
+
+export class Site {
+  readonly fleet: DispatchFleet
+  readonly witness: Witness
+  readonly #trial: Trial
+  readonly #expected = new Map<string, Expected>()
+
+  private constructor(trial: Trial, fleet: DispatchFleet) {
+    this.#trial = trial
+    this.fleet = fleet
+    this.witness = new Witness(fleet.stateDir)
+  }
+
+  static async start(trial: Trial, options: DispatchFleetOptions = {}): Promise<Site> {
+    const fleet = await DispatchFleet.start(options)
+    trial.figure('fleet', fleet.name)
+    trial.context.onTestFinished(() => fleet.stop(), 120_000)
+    return new Site(trial, fleet)
+  }
+
+  async submit(more: Partial<Expected> & { readonly mostRuns?: number; readonly vcpus?: number } = {}): Promise<string> {
+    const { mostRuns = 10, vcpus = 1, ...expected } = more
+    const uuid = await this.fleet.submit({ command: this.witness.command(), mostRuns, vcpus })
+    this.expect({ ...expected, uuid })
+    return uuid
+  }
+
+  /** Changes what a container's end is to be. */
+  expect(expected: Expected): void {
+    this.#expected.set(expected.uuid, { ...this.#expected.get(expected.uuid), ...expected })
+  }
+
+  /** Its record; undefined where there is none, or a compare is needed first. */
+  async found(uuid: string) {
+    try {
+      return await this.fleet.containers.find(uuid)
+    } catch (error) {
+      if (error instanceof RetryLater || (error instanceof ApiError && error.status === 503)) return undefined
+      throw error
+    }
+  }
+
+  async stateOf(uuid: string): Promise<string | undefined> {
+    return (await this.found(uuid))?.state
+  }
+
+  async begun(uuid: string, times = 1): Promise<void> {
+    await until(() => this.witness.begins(uuid).length).toBeGreaterThanOrEqual(times)
+  }
+
+  async running(uuid: string): Promise<void> {
+    await until(() => this.stateOf(uuid)).toBe('Running')
+  }
+
+  /** The machine that has this container. */
+  async machineOf(uuid: string) {
+    const brief = (await this.fleet.list()).find(({ container }) => container?.uuid === uuid)
+    if (!brief) throw new Error(`no machine has ${uuid}`)
+    return brief
+  }
+
+  /** Machines of the cloud that have not ended. */
+  async live(): Promise<string[]> {
+    return (await this.fleet.cloud.all()).filter(({ state }) => state !== 'gone').map(({ id }) => id)
+  }
+
+  /** Lets all go, waits until nothing is left, and judges. */
+  async judge(): Promise<void> {
+    const { fleet, witness } = this
+    witness.letGo()
+    const open = () => [...this.#expected.values()].filter(({ as }) => as !== 'lost' && as !== 'any')
+    const unended = async () => {
+      const states = await Promise.all(open().map(async ({ uuid }) => [uuid, await this.stateOf(uuid)] as const))
+      return states.filter(([, state]) => state !== 'Complete' && state !== 'Cancelled')
+    }
+    try {
+      await until(unended).toEqual([])
+      await until(() => fleet.list().catch(() => 'comparing')).toEqual([])
+    } finally {
+      const found = new Map<string, Found>()
+      for (const uuid of this.#expected.keys()) found.set(uuid, await this.found(uuid))
+      for (const words of witness.judge([...this.#expected.values()], found)) this.#trial.violation(words)
+      for (const id of await this.live()) this.#trial.violation(`V3 leaked: ${id}`)
+      for (const words of await fleet.broken()) this.#trial.violation(`a rule of the keys: ${words}`)
+      this.#trial.figure('begins', witness.lines().filter(({ kind }) => kind === 'begin').length)
+      this.#trial.figure('containers', this.#expected.size)
+    }
+  }
+}
