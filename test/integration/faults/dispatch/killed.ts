@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { endProcesses } from '../../../../src/clouds/loopback/processes.ts'
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import type { Arm } from '../../../kit/failpoints/failpoint-arms.ts'
-import { commandsOfDispatch, lossOf } from '../commands.ts'
+import { commandsOfKeepers, lossOf } from '../commands.ts'
 import { isWhole } from '../points.ts'
 import { cloudWith, Site, until } from './shared.ts'
 
@@ -90,7 +90,7 @@ attack(
   'dispatch V2 reply lost after apply',
   async trial => {
     const site = await Site.start(trial, { replicas: 2, proxies: true, cloud: cloudWith({ TimeoutIdle: '1s' }) })
-    for (const command of isWhole ? commandsOfDispatch : ['write-decisions', 'send-container', 'tell-container', 'end-machine']) {
+    for (const command of isWhole ? commandsOfKeepers : ['write-decisions', 'send-container', 'tell-container', 'end-machine']) {
       trial.injected()
       const lost = lossOf(command)
       for (const proxy of site.fleet.proxies) proxy.lose(lost)
