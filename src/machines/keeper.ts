@@ -140,9 +140,9 @@ export class Keeper {
     const sent = await keeping.send(uuid)
     if (sent.answer !== 'send') return
     const { run } = sent
-    await this.#context.failpoint('before-send')
     this.#context.call()
-    await this.#context.failpoint('sending')
+    // Who stops here may wake much later: the machine's fence refuses it.
+    await this.#context.failpoint('before-send')
     const answer = await link.start(parts.warrant(uuid, sent))
     await this.#context.failpoint('after-send')
     // An earlier run of it ends first: it is asked again.

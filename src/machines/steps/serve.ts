@@ -16,7 +16,6 @@ async function serveMachine(context: MachineContext): Promise<MachineResult> {
   } catch (error) {
     if (!(error instanceof EpochPassed)) throw error
     context.parts.sight.stale('epoch')
-    await context.failpoint('epoch-passed')
     const isRaised = await context.keeping.floor(error.highest)
     if (isRaised) throw new LetGo('the machine has heard a higher epoch, so the next claim draws one above it')
     await context.keeping.keep({ broken: 'it says that it has heard an epoch of tomorrow', idleBehavior: 'drain' })

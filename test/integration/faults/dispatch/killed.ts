@@ -16,14 +16,14 @@ export const points: readonly string[] = [
   ...['schedule.read', 'schedule.decided', 'schedule.written'],
   'instance.claim.before-act',
   ...around('create', [...act, ...commit]),
-  ...around('serve', ['before-send', 'sending', 'after-send', ...commit]),
+  ...around('serve', ['before-send', 'after-send', ...commit]),
   ...around('destroy', [...act, ...commit]),
   ...['sweep.listed', 'sweep.read'],
 ]
 /** Each of another kind. */
 const few = [
   ...['schedule.decided', 'instance.create.create.before-send', 'instance.create.create.after-send'],
-  ...['instance.create.serve.sending', 'instance.create.serve.after-send', 'instance.create.destroy.after-send'],
+  ...['instance.create.serve.before-send', 'instance.create.serve.after-send', 'instance.create.destroy.after-send'],
 ]
 
 /** Containers come and go until all blows have landed: one is made, runs and ends, so that each step is passed again. */

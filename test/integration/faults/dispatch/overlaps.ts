@@ -7,8 +7,7 @@ async function stopBeforeSend(trial: Trial, isCancelled: boolean): Promise<void>
   // Else it would stop itself as it wakes: the machine alone refuses it.
   const site = await Site.start(trial, { control: 'no-self-stop' })
   const { fleet } = site
-  const stop = fleet.failpoints.arm('instance.create.serve.sending', 'stop')
-  const passed = fleet.failpoints.arm('instance.create.serve.epoch-passed', 'note', { times: null })
+  const stop = fleet.failpoints.arm('instance.create.serve.before-send', 'stop')
   const uuid = await site.submit({ as: isCancelled ? 'Cancelled' : 'Complete' })
   trial.injected()
   const { pid } = await stop.landed()
@@ -21,9 +20,8 @@ async function stopBeforeSend(trial: Trial, isCancelled: boolean): Promise<void>
     await site.running(uuid)
   }
   process.kill(pid, 'SIGCONT')
-  await passed.landed()
+  await until(() => site.metric('skylab_dispatch_stale_refused_total')).toBeGreaterThan(0)
   trial.landed()
-  trial.figure('refused', passed.marks().length)
   if (isCancelled && site.witness.begins(uuid).length > 0) trial.violation(`V1 began after its end: ${uuid}`)
   await site.judge()
 }

@@ -1,13 +1,22 @@
 /** What the attacks on the dispatch share: a fleet with witnesses, and its judgement at rest. */
-import { expect } from 'vitest'
-import { ApiError } from '../../../../src/base/errors.ts'
-import { RetryLater } from '../../../../src/base/errors.ts'
+import { expect, vi } from 'vitest'
+import { ApiError, RetryLater } from '../../../../src/base/errors.ts'
 import type { Trial } from '../../../kit/attack/attack.ts'
 import { DispatchFleet, type DispatchFleetOptions, quickTimes } from '../../../kit/dispatch/fleet.ts'
 import { type Expected, type Found, Witness } from '../../../kit/dispatch/witness.ts'
 
-export const patience = { timeout: 90_000, interval: 50 }
-export const until = (what: () => unknown) => expect.poll(what, patience)
+export const patience = { timeout: 60_000, interval: 50 }
+type Checks = { readonly [Name in 'toBe' | 'toEqual' | 'toContain' | 'toBeGreaterThan']: (other: unknown) => Promise<void> }
+
+/** As `expect.poll`, which a test that runs beside others cannot use. */
+export function until(what: () => unknown): Checks {
+  const check = (name: keyof Checks) => (other: unknown) =>
+    vi.waitFor(async () => expect(await what())[name as 'toBe'](other), patience)
+  return {
+    ...{ toBe: check('toBe'), toEqual: check('toEqual'), toContain: check('toContain') },
+    toBeGreaterThan: check('toBeGreaterThan'),
+  }
+}
 
 /** Of the cloud `loopback`, with other times. */
 export const cloudWith = (over: Partial<NonNullable<DispatchFleetOptions['cloud']>>) => ({
@@ -50,7 +59,7 @@ export class Site {
   /** Its record; undefined where there is none, or a compare is needed first. */
   async found(uuid: string) {
     try {
-      return await this.fleet.containers.find(uuid)
+      return (await this.fleet.containers.find(uuid)) ?? undefined
     } catch (error) {
       if (error instanceof RetryLater || (error instanceof ApiError && error.status === 503)) return undefined
       throw error
@@ -62,7 +71,7 @@ export class Site {
   }
 
   async begun(uuid: string, times = 1): Promise<void> {
-    await until(() => this.witness.begins(uuid).length).toBeGreaterThanOrEqual(times)
+    await until(() => this.witness.begins(uuid).length).toBeGreaterThan(times - 1)
   }
 
   async running(uuid: string): Promise<void> {
@@ -79,6 +88,26 @@ export class Site {
   /** Machines of the cloud that have not ended. */
   async live(): Promise<string[]> {
     return (await this.fleet.cloud.all()).filter(({ state }) => state !== 'gone').map(({ id }) => id)
+  }
+
+  /** By machine, the token of who claimed it last; '' for one that has ended. */
+  async owners(): Promise<ReadonlyMap<string, string>> {
+    const names = (await this.fleet.list()).map(({ name }) => name)
+    return new Map(await Promise.all(names.map(async name => [name, await this.owner(name)] as const)))
+  }
+
+  async owner(name: string): Promise<string> {
+    return (await this.fleet.client.hget(`{${this.fleet.name}}:instance:${name}`, 'token')) ?? ''
+  }
+
+  /** A number of the metrics, over all labels, and all replicas or one. */
+  async metric(name: string, index?: number): Promise<number> {
+    const of = this.fleet.replicas.filter((_, i) => index === undefined || i === index)
+    const texts = await Promise.all(
+      of.map(async ({ monitoringUrl }) => (await fetch(`${monitoringUrl}/metrics`)).text()),
+    )
+    const lines = texts.flatMap(text => text.split('\n')).filter(line => line.startsWith(name))
+    return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
   }
 
   /** Lets all go, waits until nothing is left, and judges. */

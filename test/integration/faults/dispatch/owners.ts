@@ -1,0 +1,57 @@
+/** dispatch V9: an operation has one owner, also when replicas are stopped past their lease, or cut off from Redis. */
+import { attack } from '../../../kit/attack/attack.ts'
+import { isWhole } from '../points.ts'
+import { points } from './killed.ts'
+import { cloudWith, Site, until } from './shared.ts'
+
+const ofMachines = points.filter(point => point.startsWith('instance.'))
+const few = ['instance.create.create.before-send', 'instance.create.serve.after-send', 'instance.create.destroy.before-send']
+
+attack(
+  'dispatch V9 stopped past the lease',
+  async trial => {
+    const site = await Site.start(trial, { replicas: 2, cloud: cloudWith({ TimeoutIdle: '1s' }) })
+    for (const point of isWhole ? ofMachines : few) {
+      trial.injected()
+      const stop = site.fleet.failpoints.arm(point, 'stop')
+      const uuid = await site.submit()
+      if (/destroy|gone/.test(point)) site.witness.letGo(uuid)
+      const { pid, user } = await stop.landed(1, 60_000)
+      const stopped = site.owner(user!)
+      // Another one has it now.
+      await until(async () => (await site.owner(user!)) !== (await stopped)).toBe(true)
+      trial.landed()
+      process.kill(pid, 'SIGCONT')
+      await site.begun(uuid)
+      site.witness.letGo(uuid)
+      await until(() => site.stateOf(uuid)).toBe('Complete')
+      await until(() => site.fleet.list()).toEqual([])
+    }
+    await site.judge()
+  },
+  { concurrent: true, limitMs: 600_000 },
+)
+
+attack(
+  'dispatch V9 cut off from Redis',
+  async trial => {
+    const site = await Site.start(trial, { replicas: 2, proxies: true })
+    const uuids = [await site.submit(), await site.submit()]
+    for (const uuid of uuids) await site.running(uuid)
+    for (const [index, proxy] of site.fleet.proxies.entries()) {
+      if ((await site.metric('skylab_dispatch_owned ', index)) === 0) continue
+      const before = await site.owners()
+      trial.injected()
+      proxy.silence()
+      await until(async () => {
+        const now = await site.owners()
+        return now.size > 0 && new Set(now.values()).size === 1 && [...now].some(([name, token]) => token !== before.get(name))
+      }).toBe(true)
+      trial.landed()
+      proxy.resume()
+    }
+    for (const uuid of uuids) await site.running(uuid)
+    await site.judge()
+  },
+  { concurrent: true },
+)
