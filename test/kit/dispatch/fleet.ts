@@ -34,8 +34,8 @@ type Dispatch = NonNullable<ConfigInput['dispatch']>
 
 export interface DispatchFleetOptions {
   readonly replicas?: number
-  /** Of the block `CloudVMs`. Default: the driver `loopback`, with short times. */
-  readonly cloud?: Dispatch['CloudVMs']
+  /** Of the block `CloudVMs`, beside the driver `loopback` and short times. */
+  readonly cloud?: Partial<Dispatch['CloudVMs']>
   readonly types?: Dispatch['InstanceTypes']
   readonly containers?: Partial<Dispatch['Containers']>
   readonly engine?: ConfigInput['engine']
@@ -44,6 +44,8 @@ export interface DispatchFleetOptions {
   readonly aof?: boolean
   /** Whether each replica reaches Redis through a proxy of its own. */
   readonly proxies?: boolean
+  /** Makes the program for its machines, in the fleet's folder. @returns its path */
+  readonly runner?: (stateDir: string) => string
   /** Guards that its replicas lack, beside those of the run. */
   readonly control?: string
 }
@@ -264,9 +266,11 @@ function configOf(name: string, redisUrl: string, stateDir: string, options: Dis
     dispatch: {
       ...{ clusterId: 'zzzzz', tokenFile: 'dispatch.token', managementTokenFile: 'management.token' },
       InstanceTypes: options.types ?? types,
-      CloudVMs: options.cloud ?? {
+      CloudVMs: {
         ...{ Driver: 'loopback', DriverParameters: { Directory: join(stateDir, 'cloud') }, BootProbeCommand: 'true' },
         ...quickTimes,
+        ...options.cloud,
+        ...(options.runner && { DeployRunnerBinary: options.runner(stateDir) }),
       },
       Containers: { DispatchPrivateKey: 'dispatch.key', RuntimeEngine: 'process', ...options.containers },
     },

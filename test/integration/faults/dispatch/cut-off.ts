@@ -8,7 +8,7 @@ import { initCommand } from '../../../../src/machines/init-command.ts'
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import { builtProgram } from '../../../kit/program/program.ts'
 import { testBed } from '../../../kit/testbed.ts'
-import { cloudWith, Site, until } from './shared.ts'
+import { Site, until } from './shared.ts'
 
 const isStopped = (pid: number) => /^.*\) T /s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 
@@ -19,7 +19,7 @@ const serverOf = (site: Site, instance: string): number =>
 attack(
   'dispatch V1 cut off',
   async trial => {
-    const site = await Site.start(trial, { cloud: cloudWith({ TimeoutProbe: '5s' }) })
+    const site = await Site.start(trial, { cloud: { TimeoutProbe: '5s' } })
     const { fleet } = site
     const uuid = await site.submit({ restarts: 1 })
     await site.running(uuid)

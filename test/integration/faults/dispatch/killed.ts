@@ -5,7 +5,7 @@ import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import type { Arm } from '../../../kit/failpoints/failpoint-arms.ts'
 import { commandsOfKeepers, lossOf } from '../commands.ts'
 import { isWhole } from '../points.ts'
-import { cloudWith, Site, until } from './shared.ts'
+import { Site, until } from './shared.ts'
 
 const around = (step: string, places: readonly string[]) => places.map(place => `instance.create.${step}.${place}`)
 const act = ['before-act', 'before-send', 'after-send', 'after-act']
@@ -44,7 +44,7 @@ async function strike(site: Site, trial: Trial, arms: readonly Arm[]): Promise<v
 attack(
   'dispatch V2 killed at each step',
   async trial => {
-    const site = await Site.start(trial, { replicas: 3, cloud: cloudWith({ TimeoutIdle: '1s' }) })
+    const site = await Site.start(trial, { replicas: 3, cloud: { TimeoutIdle: '1s' } })
     for (const some of isWhole ? groupsOf(points, 5) : [few]) {
       const arms = some.map(point => site.fleet.failpoints.arm(point, 'kill'))
       await strike(site, trial, arms)
@@ -89,7 +89,7 @@ attack(
 attack(
   'dispatch V2 reply lost after apply',
   async trial => {
-    const site = await Site.start(trial, { replicas: 2, proxies: true, cloud: cloudWith({ TimeoutIdle: '1s' }) })
+    const site = await Site.start(trial, { replicas: 2, proxies: true, cloud: { TimeoutIdle: '1s' } })
     for (const command of isWhole ? commandsOfKeepers : ['write-decisions', 'send-container', 'tell-container', 'end-machine']) {
       trial.injected()
       const lost = lossOf(command)

@@ -2,7 +2,7 @@
 import { attack } from '../../../kit/attack/attack.ts'
 import { isWhole } from '../points.ts'
 import { points } from './killed.ts'
-import { cloudWith, Site, until } from './shared.ts'
+import { Site, until } from './shared.ts'
 
 const ofMachines = points.filter(point => point.startsWith('instance.'))
 const few = ['instance.create.create.before-send', 'instance.create.serve.after-send', 'instance.create.destroy.before-send']
@@ -10,7 +10,7 @@ const few = ['instance.create.create.before-send', 'instance.create.serve.after-
 attack(
   'dispatch V9 stopped past the lease',
   async trial => {
-    const site = await Site.start(trial, { replicas: 2, cloud: cloudWith({ TimeoutIdle: '1s' }) })
+    const site = await Site.start(trial, { replicas: 2, cloud: { TimeoutIdle: '1s' } })
     for (const point of isWhole ? ofMachines : few) {
       trial.injected()
       const stop = site.fleet.failpoints.arm(point, 'stop')

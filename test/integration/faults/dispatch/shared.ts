@@ -2,7 +2,7 @@
 import { expect, vi } from 'vitest'
 import { ApiError, RetryLater } from '../../../../src/base/errors.ts'
 import type { Trial } from '../../../kit/attack/attack.ts'
-import { DispatchFleet, type DispatchFleetOptions, quickTimes } from '../../../kit/dispatch/fleet.ts'
+import { DispatchFleet, type DispatchFleetOptions } from '../../../kit/dispatch/fleet.ts'
 import { type Expected, type Found, Witness } from '../../../kit/dispatch/witness.ts'
 
 export const patience = { timeout: 60_000, interval: 50 }
@@ -17,13 +17,6 @@ export function until(what: () => unknown): Checks {
     toBeGreaterThan: check('toBeGreaterThan'),
   }
 }
-
-/** Of the cloud `loopback`, with other times. */
-export const cloudWith = (over: Partial<NonNullable<DispatchFleetOptions['cloud']>>) => ({
-  ...{ Driver: 'loopback' as const, BootProbeCommand: 'true' },
-  ...quickTimes,
-  ...over,
-})
 
 export class Site {
   readonly fleet: DispatchFleet
