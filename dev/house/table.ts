@@ -11,7 +11,7 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   // Clients of the servers that a replica asks.
   'src/kube': ['src/base', 'src/telemetry'],
   'src/kube/pods': ['src/base', 'src/kube'],
-  'src/store': ['src/base', 'src/config', 'src/telemetry', 'src/labs'],
+  'src/store': ['src/base', 'src/config', 'src/telemetry', 'src/labs', 'src/dispatch'],
   'src/leases': ['src/base', 'src/store'],
   'src/duties': ['src/base', 'src/leases'],
   'src/http': ['src/base'],

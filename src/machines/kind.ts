@@ -4,11 +4,11 @@ import type { StepContext } from '../ops/steps.ts'
 import { machineKind } from '../store/dispatch-keys.ts'
 import type { Ownership } from '../store/owners.ts'
 import { parseOperation } from '../store/records.ts'
+import { create } from './create.ts'
+import { endSteps } from './end.ts'
 import { insisting } from './insisting.ts'
+import { serve } from './serve.ts'
 import type { MachineContext, MachineParts, MachineShape, MachineStep } from './shape.ts'
-import { create } from './steps/create.ts'
-import { endSteps } from './steps/end.ts'
-import { serve } from './steps/serve.ts'
 
 /** A creation ends when the machine is gone. A deletion is never accepted: `ending` in the brief ends a machine. */
 const life: readonly MachineStep[] = [create, serve, ...endSteps('')]

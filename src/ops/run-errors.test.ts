@@ -1,7 +1,7 @@
 /** The table at the head of run.ts, one case for each row. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { Fenced, NeedsSomeone, RetryLater } from '../base/errors.ts'
+import { Fenced, LetGo, NeedsSomeone, RetryLater } from '../base/errors.ts'
 import { KubeError } from '../kube/client.ts'
 import { LeaseLost } from '../leases/leases.ts'
 import { StartOver } from './steps.ts'
@@ -90,6 +90,11 @@ const cases: Readonly<Record<string, () => Promise<void>>> = {
     await settled()
     made.run.handOver()
     await over
+    expect(await cameOf(made)).toEqual(stops)
+  },
+  LetGo: async () => {
+    const made = deletionThatMeets(new LetGo('another claim helps'))
+    await made.run.run()
     expect(await cameOf(made)).toEqual(stops)
   },
   LeaseLost: async () => {

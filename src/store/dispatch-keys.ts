@@ -1,16 +1,7 @@
 /** The keys of containers and of the machines that run them; `keys.ts` has the table. */
-import type { Family, Keys } from './keys.ts'
+import { containerKind, dispatchShared, type Family, machineKind } from './family.ts'
 
-/** The kinds of subjects of dispatch. */
-export const machineKind = 'instance'
-export const containerKind = 'container'
-
-/** The words by which `Family` finds the keys that all kinds of dispatch share. */
-export const dispatchShared = (tag: string) => ({
-  generation: `${tag}dispatch-generation`,
-  hold: `${tag}dispatch-hold`,
-  lastEpoch: `${tag}dispatch-last`,
-})
+export { containerKind, machineKind }
 
 /**
  * Dispatch compares its data with the cloud, and labs are compared with the cluster: neither waits for the other.
@@ -77,7 +68,7 @@ export class DispatchKeys {
   }
 
   /** For `Compares`. Ops are those of all kinds. */
-  compare({ last, bell }: Pick<Keys, 'last' | 'bell'>) {
+  compare({ last, bell }: { readonly last: string; readonly bell: string }) {
     const { generation, hold, mark, doubt, compareLease } = this
     return { generation, hold, mark, doubt, compareLease, last, bell }
   }

@@ -1,7 +1,8 @@
 /** For `skylab heal`: finds and removes numbers in Redis from a counter that ran ahead, of every kind of subjects. */
 import type { Subject } from '../base/subject.ts'
 import type { Connection } from './connection.ts'
-import type { Family, Keys } from './keys.ts'
+import type { Family } from './family.ts'
+import type { Keys } from './keys.ts'
 
 /** The numbers of one subject in Redis; 0 for a missing one. */
 export interface SubjectOps {

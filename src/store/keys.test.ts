@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { type Family, Keys } from './keys.ts'
+import type { Family } from './family.ts'
+import { Keys } from './keys.ts'
 
 const keys = new Keys('s')
 

@@ -13,8 +13,9 @@ import {
   requireAcceptable,
 } from './acceptance.ts'
 import type { Connection, Entry } from './connection.ts'
+import type { Family } from './family.ts'
 import { pairs } from './fields.ts'
-import type { Family, Keys } from './keys.ts'
+import type { Keys } from './keys.ts'
 import { noteGraceMs } from './notes.ts'
 import { encodeEvents, type OperationRecord, parseEvent } from './records.ts'
 import type { SealingKeys } from './sealing.ts'

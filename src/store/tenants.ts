@@ -1,6 +1,7 @@
 /** The commands for the events of tenants. What they tell is kept by Kubernetes: here it may be lost. */
 import type { Connection } from './connection.ts'
-import type { Family, Keys } from './keys.ts'
+import type { Family } from './family.ts'
+import type { Keys } from './keys.ts'
 import { readSeries, type StoredEvent } from './series.ts'
 import type { EventStream } from './streams.ts'
 

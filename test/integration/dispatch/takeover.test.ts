@@ -30,7 +30,7 @@ test('a container goes on in the same process when the replica that keeps its ma
     ...{ command, container_image: 'busybox', priority: 500 },
     runtime_constraints: { vcpus: 1, ram: 2 ** 30 },
   }
-  const accepted = await fleet.ask('ada', '/dispatch/v1/containers', { method: 'POST', body }, 1)
+  const accepted = await fleet.rest('ada', '/dispatch/v1/containers', { method: 'POST', body }, 1)
   expect(accepted.status).toBe(201)
   const { uuid } = accepted.body as { uuid: string }
   await until(() => existsSync(begun)).toBe(true)
@@ -51,7 +51,7 @@ test('a running container ends when its owner cancels it, at any replica', async
   const uuid = await fleet.submit({ command })
   await until(() => existsSync(begun)).toBe(true)
   await until(() => stateOf(uuid)).toBe('Running')
-  const asked = await fleet.ask('ada', `/dispatch/v1/containers/${uuid}`, { method: 'DELETE' }, 2)
+  const asked = await fleet.rest('ada', `/dispatch/v1/containers/${uuid}`, { method: 'DELETE' }, 2)
   expect(asked.status).toBe(202)
   await until(() => stateOf(uuid)).toBe('Cancelled')
   expect(() => process.kill(Number(readFileSync(begun, 'utf8')), 0)).toThrow()
@@ -63,7 +63,7 @@ test('a machine on hold stays, gets nothing, and ends when the operator kills it
   await until(() => existsSync(begun)).toBe(true)
   const { instance } = await fleet.find(uuid)
   const hold = `/arvados/v1/dispatch/instances/hold?instance_id=${instance}`
-  expect((await fleet.ask('management', hold, { method: 'POST' })).status).toBeLessThan(300)
+  expect((await fleet.rest('management', hold, { method: 'POST' })).status).toBeLessThan(300)
   writeFileSync(go, '')
   await until(() => stateOf(uuid)).toBe('Complete')
   const next = await fleet.submit({ command: ['true'] })
@@ -71,6 +71,6 @@ test('a machine on hold stays, gets nothing, and ends when the operator kills it
   expect((await fleet.find(next)).instance).not.toBe(instance)
   await until(async () => (await fleet.list()).map(each => each.instance)).toEqual([instance])
   const kill = `/arvados/v1/dispatch/instances/kill?instance_id=${instance}&reason=test`
-  expect((await fleet.ask('management', kill, { method: 'POST' })).status).toBeLessThan(300)
+  expect((await fleet.rest('management', kill, { method: 'POST' })).status).toBeLessThan(300)
   await until(() => fleet.list()).toEqual([])
 })

@@ -190,7 +190,7 @@ export class DispatchFleet {
   }
 
   /** Asks REST of one replica. `who`: nobody, one of the people, or the operators' management token. */
-  async ask(
+  async rest(
     who: keyof typeof people | 'nobody' | 'management',
     path: string,
     init: { readonly method?: string; readonly body?: object; readonly headers?: Record<string, string> } = {},

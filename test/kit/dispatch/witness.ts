@@ -82,11 +82,18 @@ ${say('end')}`,
   /** What was broken, of V1, V2 and V12. */
   judge(expected: readonly Expected[], found: ReadonlyMap<string, Found>): readonly string[] {
     const lines = this.lines()
-    const overlaps = lines.filter(({ kind }) => kind === 'overlap').map(({ uuid, run }) => `V1 overlap: run ${run} of ${uuid}`)
+    const overlaps = lines
+      .filter(({ kind }) => kind === 'overlap')
+      .map(({ uuid, run }) => `V1 overlap: run ${run} of ${uuid}`)
     const known = new Set(expected.map(({ uuid }) => uuid))
     const strangers = lines.filter(({ uuid }) => !known.has(uuid)).map(({ uuid }) => `V14 a stranger ran: ${uuid}`)
     const alive = this.alive().map(uuid => `V3 left running: ${uuid}`)
-    return [...overlaps, ...strangers, ...alive, ...expected.flatMap(each => judgeOne(each, lines, found.get(each.uuid)))]
+    return [
+      ...overlaps,
+      ...strangers,
+      ...alive,
+      ...expected.flatMap(each => judgeOne(each, lines, found.get(each.uuid))),
+    ]
   }
 }
 

@@ -20,7 +20,8 @@ class Askers {
       const response = await fleet.ask(`/dispatch/admin/v1/containers/${uuid}`, 'admin', index)
       await response.body?.cancel()
       this.answers.set(response.status, (this.answers.get(response.status) ?? 0) + 1)
-      if (response.status !== 200 && response.status !== 503) this.denied.push(`${uuid} was answered ${response.status}`)
+      if (response.status !== 200 && response.status !== 503)
+        this.denied.push(`${uuid} was answered ${response.status}`)
       await new Promise(resolve => setTimeout(resolve, 10))
     }
   }
@@ -67,7 +68,11 @@ const points = [
   ...['instance.create.destroy.before-send', 'instance.create.gone.before-commit'],
   ...['schedule.decided', 'schedule.written', 'sweep.read'],
 ]
-const few = ['instance.create.create.after-send', 'instance.create.serve.before-send', 'instance.create.serve.after-send']
+const few = [
+  'instance.create.create.after-send',
+  'instance.create.serve.before-send',
+  'instance.create.serve.after-send',
+]
 
 /** Redis is emptied while a step is held. A container that only waited may be lost with it. */
 async function loseAmid(site: Site, trial: Trial, point: string): Promise<void> {
@@ -107,7 +112,9 @@ async function insist<T>(work: () => Promise<T>): Promise<T> {
 
 attack('dispatch V12 Redis emptied at rest', trial => loseAtRest(trial, 'emptied'), { concurrent: true })
 if (isWhole)
-  attack('dispatch V12 Redis restarted empty at rest', trial => loseAtRest(trial, 'restarted empty'), { concurrent: true })
+  attack('dispatch V12 Redis restarted empty at rest', trial => loseAtRest(trial, 'restarted empty'), {
+    concurrent: true,
+  })
 attack(
   'dispatch V12 Redis emptied amid steps',
   async trial => {

@@ -90,7 +90,9 @@ attack(
   'dispatch V2 reply lost after apply',
   async trial => {
     const site = await Site.start(trial, { replicas: 2, proxies: true, cloud: { TimeoutIdle: '1s' } })
-    for (const command of isWhole ? commandsOfKeepers : ['write-decisions', 'send-container', 'tell-container', 'end-machine']) {
+    for (const command of isWhole
+      ? commandsOfKeepers
+      : ['write-decisions', 'send-container', 'tell-container', 'end-machine']) {
       trial.injected()
       const lost = lossOf(command)
       for (const proxy of site.fleet.proxies) proxy.lose(lost)

@@ -5,7 +5,11 @@ import { points } from './killed.ts'
 import { Site, until } from './shared.ts'
 
 const ofMachines = points.filter(point => point.startsWith('instance.'))
-const few = ['instance.create.create.before-send', 'instance.create.serve.after-send', 'instance.create.destroy.before-send']
+const few = [
+  'instance.create.create.before-send',
+  'instance.create.serve.after-send',
+  'instance.create.destroy.before-send',
+]
 
 attack(
   'dispatch V9 stopped past the lease',
@@ -45,7 +49,11 @@ attack(
       proxy.silence()
       await until(async () => {
         const now = await site.owners()
-        return now.size > 0 && new Set(now.values()).size === 1 && [...now].some(([name, token]) => token !== before.get(name))
+        return (
+          now.size > 0 &&
+          new Set(now.values()).size === 1 &&
+          [...now].some(([name, token]) => token !== before.get(name))
+        )
       }).toBe(true)
       trial.landed()
       proxy.resume()

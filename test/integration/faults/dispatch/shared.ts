@@ -6,7 +6,9 @@ import { DispatchFleet, type DispatchFleetOptions } from '../../../kit/dispatch/
 import { type Expected, type Found, Witness } from '../../../kit/dispatch/witness.ts'
 
 export const patience = { timeout: 60_000, interval: 50 }
-type Checks = { readonly [Name in 'toBe' | 'toEqual' | 'toContain' | 'toBeGreaterThan']: (other: unknown) => Promise<void> }
+type Checks = {
+  readonly [Name in 'toBe' | 'toEqual' | 'toContain' | 'toBeGreaterThan']: (other: unknown) => Promise<void>
+}
 
 /** As `expect.poll`, which a test that runs beside others cannot use. */
 export function until(what: () => unknown): Checks {
@@ -37,7 +39,9 @@ export class Site {
     return new Site(trial, fleet)
   }
 
-  async submit(more: Partial<Expected> & { readonly mostRuns?: number; readonly vcpus?: number } = {}): Promise<string> {
+  async submit(
+    more: Partial<Expected> & { readonly mostRuns?: number; readonly vcpus?: number } = {},
+  ): Promise<string> {
     const { mostRuns = 10, vcpus = 1, ...expected } = more
     const uuid = await this.fleet.submit({ command: this.witness.command(), mostRuns, vcpus })
     this.expect({ ...expected, uuid })

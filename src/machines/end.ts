@@ -2,14 +2,14 @@
  * The steps that end a machine, and wait for the proof. A yes of the cloud is no proof, nor is a machine that nobody can
  * reach: only a cloud that shows it as gone frees its container.
  */
-import { RetryLater } from '../../base/errors.ts'
-import { isAbsent } from '../../clouds/absence.ts'
-import type { CloudCall } from '../../clouds/driver.ts'
-import { CloudRefused } from '../../clouds/errors.ts'
-import type { MachineBrief } from '../../dispatch/container.ts'
-import { MachineGone } from '../../store/dispatch/keeping.ts'
-import { later } from '../cloud.ts'
-import type { MachineContext, MachineResult, MachineStep } from '../shape.ts'
+import { RetryLater } from '../base/errors.ts'
+import { isAbsent } from '../clouds/absence.ts'
+import type { CloudCall } from '../clouds/driver.ts'
+import { CloudRefused } from '../clouds/errors.ts'
+import type { MachineBrief } from '../dispatch/container.ts'
+import { MachineGone } from '../store/dispatch/keeping.ts'
+import { later } from './cloud.ts'
+import type { MachineContext, MachineResult, MachineStep } from './shape.ts'
 
 /** @param prefix names the steps of a list that removes what a failed creation made */
 export const endSteps = (prefix: string): readonly MachineStep[] => [

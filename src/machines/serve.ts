@@ -2,10 +2,10 @@
  * The step that serves a machine, from its first boot until it is to end. It looks at what Redis has and at what the machine
  * says, and does the next thing: start, kill, tell. A new owner does the same, from the beginning.
  */
-import { LetGo, RetryLater } from '../../base/errors.ts'
-import { EpochPassed } from '../epoch.ts'
-import { Keeper } from '../keeper.ts'
-import type { MachineContext, MachineResult, MachineStep } from '../shape.ts'
+import { LetGo, RetryLater } from '../base/errors.ts'
+import { EpochPassed } from './epoch.ts'
+import { Keeper } from './keeper.ts'
+import type { MachineContext, MachineResult, MachineStep } from './shape.ts'
 
 export const serve: MachineStep = { name: 'serve', kind: 'wait', progress: 60, run: serveMachine }
 

@@ -3,12 +3,12 @@
  * what follows. A call without an answer is made again with the same token; where the cloud does not honour that, the sweep
  * finds the second machine.
  */
-import { RetryLater } from '../../base/errors.ts'
-import type { CloudCall, Instance } from '../../clouds/driver.ts'
-import { AtQuota, CloudRefused, IntentOver, NoCapacity, RateLimited, Unanswered } from '../../clouds/errors.ts'
-import type { MachineBrief } from '../../dispatch/container.ts'
-import type { CreateOutcome } from '../../dispatch/throttle.ts'
-import type { MachineContext, MachineResult, MachineStep } from '../shape.ts'
+import { RetryLater } from '../base/errors.ts'
+import type { CloudCall, Instance } from '../clouds/driver.ts'
+import { AtQuota, CloudRefused, IntentOver, NoCapacity, RateLimited, Unanswered } from '../clouds/errors.ts'
+import type { MachineBrief } from '../dispatch/container.ts'
+import type { CreateOutcome } from '../dispatch/throttle.ts'
+import type { MachineContext, MachineResult, MachineStep } from './shape.ts'
 
 export const create: MachineStep = { name: 'create', kind: 'act', progress: 20, run: createMachine }
 
