@@ -6,7 +6,8 @@ import { setImmediate } from 'node:timers/promises'
 import type { Progress } from '../../dev/process/progress.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { decide } from '../../src/dispatch/decide.ts'
-import type { Decisions, Input } from '../../src/dispatch/types.ts'
+import type { Decisions, Input, Waiting } from '../../src/dispatch/types.ts'
+import { seenInAll } from '../../src/pool/heads.ts'
 import { machine } from '../measure/machine.ts'
 import { numbersOf } from '../measure/options.ts'
 import { median, percentile, round } from '../measure/statistics.ts'
@@ -26,6 +27,7 @@ export async function dispatchBench(args: readonly string[], progress: Progress,
   progress.say(`${options.machines} machines, ${options.queued} containers: ${options.passes} passes`)
   const inOrder = await passes(options, random, { signal, isSorted: true })
   const shuffled = await passes(options, random, { signal, isSorted: false })
+  const ofHeads = await passes(options, random, { signal, isSorted: true, most: seenInAll })
   progress.say(`${options.cases} cases beside the exact optimum`)
   const ratios = exactRatios(random, { cases: options.cases, containers: 8 })
   progress.say(`${options.trace} containers to their end`)
@@ -36,6 +38,7 @@ export async function dispatchBench(args: readonly string[], progress: Progress,
     options,
     pass_ms: inOrder,
     pass_ms_shuffled: shuffled,
+    pass_ms_heads: ofHeads,
     cost_by_optimum: spread(ratios),
     trace: {
       ...{ ended: trace.ended, ran: trace.ran, passes: trace.passes },
@@ -53,11 +56,13 @@ interface Kind {
   readonly signal: AbortSignal
   /** As a store reads it: each shape in order, one after another. */
   readonly isSorted: boolean
+  /** Of all groups about, as the pool reads them; default: all. */
+  readonly most?: number
 }
 
-async function passes(options: typeof defaults, random: Random, { signal, isSorted }: Kind): Promise<object> {
+async function passes(options: typeof defaults, random: Random, { signal, isSorted, most }: Kind): Promise<object> {
   const all = Array.from({ length: inputs }, () => crowdOf(options, random)).map(input =>
-    isSorted ? { ...input, queue: byShape(input) } : input,
+    isSorted ? { ...input, queue: heads(byShape(input), most) } : input,
   )
   const took: number[] = []
   const cpu: number[] = []
@@ -86,3 +91,10 @@ const byShape = ({ queue }: Input) =>
     (a, b) =>
       (a.shape < b.shape ? -1 : a.shape > b.shape ? 1 : 0) || b.priority - a.priority || a.queuedMs - b.queuedMs,
   )
+
+/** The first ones of each shape and tenant. */
+function heads(queue: readonly Waiting[], most = queue.length): readonly Waiting[] {
+  const groups = [...Map.groupBy(queue, ({ shape, tenant }) => JSON.stringify([shape, tenant])).values()]
+  const share = Math.max(1, Math.floor(most / groups.length))
+  return groups.flatMap(all => all.slice(0, share))
+}

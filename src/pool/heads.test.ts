@@ -4,27 +4,20 @@ import { decide } from '../dispatch/decide.ts'
 import { byTurn } from '../dispatch/order.ts'
 import { anyInput } from '../dispatch/testing/arbitrary.ts'
 import type { Decisions, Input } from '../dispatch/types.ts'
-import { type HeadOf, headLimit, withoutDoubtful } from './heads.ts'
-
-const keyOf = ({ shape, tenant, supervisor }: { shape: string; tenant: string; supervisor: boolean }) =>
-  JSON.stringify([shape, tenant, supervisor])
+import { type HeadOf, groupKey as keyOf, withoutDoubtful } from './heads.ts'
 
 /** What a pass sees that reads so many of each group, and those that machines have. */
 function seen(input: Input, limit: number): { input: Input; heads: HeadOf[] } {
   const groups = Map.groupBy(input.queue.filter(({ priority }) => priority > 0).toSorted(byTurn), keyOf)
   const own = new Set(input.machines.map(({ container }) => container?.uuid))
-  const queue = [...groups.values()].flatMap(all => all.filter(({ uuid }, at) => at < limit || own.has(uuid)))
-  const heads = [...groups.values()].map(all => {
-    const last = all[Math.min(limit, all.length) - 1]!
-    const { shape, tenant, supervisor } = last
-    return {
-      shape,
-      tenant,
-      supervisor,
-      count: all.length,
-      seen: Math.min(limit, all.length),
-      lastPriority: last.priority,
-    }
+  const queue = [...groups.values()].flatMap(all => {
+    const free = all.filter(({ uuid }) => !own.has(uuid))
+    return [...free.slice(0, limit), ...all.filter(({ uuid }) => own.has(uuid))]
+  })
+  const heads = [...groups.values()].flatMap(all => {
+    const free = all.filter(({ uuid }) => !own.has(uuid))
+    const last = free[limit - 1]
+    return last && free.length > limit ? [{ ...last, lastPriority: last.priority }] : []
   })
   return { input: { ...input, queue }, heads }
 }
@@ -53,11 +46,7 @@ describe('withoutDoubtful', () => {
         if (!again) return
         const part = seen(input, 1)
         const waits = new Set(decisions.statuses.map(keyOf))
-        const cut = Math.max(
-          ...part.heads
-            .filter(each => each.count > each.seen && !waits.has(keyOf(each)))
-            .map(each => each.lastPriority),
-        )
+        const cut = Math.max(...part.heads.filter(each => !waits.has(keyOf(each))).map(each => each.lastPriority))
         const priorities = new Map(input.queue.map(({ uuid, priority }) => [uuid, priority]))
         for (const { container } of [...decisions.assign, ...decisions.create]) {
           expect(priorities.get(container)).toBeGreaterThanOrEqual(cut)
@@ -93,11 +82,5 @@ describe('withoutDoubtful', () => {
         }
       }),
     )
-  })
-})
-
-describe('headLimit', () => {
-  it('reads fewer of each group when there are more groups', () => {
-    expect([0, 1, 100, 1000, 10_000].map(headLimit)).toEqual([500, 500, 80, 8, 2])
   })
 })

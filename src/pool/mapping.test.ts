@@ -3,7 +3,7 @@ import { decide } from '../dispatch/decide.ts'
 import { someTypes } from '../dispatch/testing/arbitrary.ts'
 import { needOf, someRules } from '../dispatch/testing/world.ts'
 import type { Decisions } from '../dispatch/types.ts'
-import { draftsOf, headsOf, inputOf, mostAssigned, opOf, sentencesOf, shapeOf } from './mapping.ts'
+import { draftsOf, headsOf, inputOf, opOf, sentencesOf, shapeOf } from './mapping.ts'
 import { briefOf, groupOf, nowMs, readingOf, uuidOf, waits } from './testing/reading.ts'
 
 const pool = { types: someTypes, rules: someRules }
@@ -48,21 +48,17 @@ describe('inputOf', () => {
 
 describe('headsOf', () => {
   const head = { shape: shapeOf(needOf(1)), tenant: 'default', supervisor: false }
+  const cut = new Set(['g'])
 
-  it('tells how much of each group the pass saw, and where its head ends', () => {
-    const queue = [waits(9, { priority: 7 }), waits(3, { priority: 1, machine: 'm' })]
-    const heads = headsOf(readingOf({ groups: [groupOf({ count: 30 })], queue }), 0)
-    expect(heads).toEqual([{ ...head, count: 30, seen: 2, lastPriority: 7 }])
+  it('tells where the head of a group ends, of which there are more', () => {
+    const queue = [waits(9, { priority: 7 }), waits(8, { priority: 5 }), waits(3, { priority: 1, machine: 'm' })]
+    expect(headsOf(readingOf({ cut, queue }), 0)).toEqual([{ ...head, lastPriority: 5 }])
+    expect(headsOf(readingOf({ queue }), 0)).toEqual([])
   })
 
-  it('has the end of a head that has machines already', () => {
-    const queue = [waits(9, { priority: 7, machine: 'm' })]
-    expect(headsOf(readingOf({ groups: [groupOf({ count: 30 })], queue }), 0)).toMatchObject([{ lastPriority: 7 }])
-    expect(mostAssigned(readingOf({ queue }))).toBe(1)
-  })
-
-  it('leaves out groups of which something is held', () => {
-    expect(headsOf(readingOf({ groups: [groupOf({ count: 3 })], queue: [waits(2), waits(9)] }), 5)).toEqual([])
+  it('leaves out groups of which something is held, and those with machines for all that were seen', () => {
+    expect(headsOf(readingOf({ cut, queue: [waits(2), waits(9)] }), 5)).toEqual([])
+    expect(headsOf(readingOf({ cut, queue: [waits(2, { machine: 'm' })] }), 0)).toEqual([])
   })
 })
 

@@ -55,31 +55,21 @@ function machineOf(brief: MachineBrief, heldOp: HeldOp): Machine {
   }
 }
 
-/** What the pass saw of each group. */
-export function headsOf({ groups, queue }: Reading, heldOp: HeldOp): HeadOf[] {
-  const seen = Map.groupBy(queue, ({ shape }) => shape)
-  return groups.flatMap(({ id, need, tenant, supervisor, count }) => {
-    const all = seen.get(id) ?? []
-    // Of the held ones behind the head nothing is decided either: there is nothing to wait for.
-    if (all.length === 0 || all.some(({ uuid }) => isHeld(uuid, heldOp))) return []
+/** The groups of which the pass saw a part. Where some are held, nothing is decided of those behind them either. */
+export function headsOf({ groups, queue, cut }: Reading, heldOp: HeldOp): HeadOf[] {
+  const seen = Map.groupBy(
+    queue.filter(({ shape }) => cut.has(shape)),
+    ({ shape }) => shape,
+  )
+  return groups.flatMap(({ id, need, tenant, supervisor }) => {
     // Those that have a machine are read from behind the head too.
-    const free = all.filter(({ machine }) => machine === '')
-    const lastPriority = Math.min(...(free.length > 0 ? free : all).map(({ priority }) => priority))
-    return [{ shape: shapeOf(need), tenant, supervisor, count, seen: all.length, lastPriority }]
+    const all = (seen.get(id) ?? []).filter(({ machine }) => machine === '')
+    if (all.length === 0 || all.some(({ uuid }) => isHeld(uuid, heldOp))) return []
+    return [
+      { shape: shapeOf(need), tenant, supervisor, lastPriority: Math.min(...all.map(({ priority }) => priority)) },
+    ]
   })
 }
-
-/** How many containers of one group have a machine that was not asked yet, at most. */
-export const mostAssigned = ({ queue }: Reading): number =>
-  Math.max(
-    0,
-    ...[
-      ...Map.groupBy(
-        queue.filter(({ machine }) => machine !== ''),
-        ({ shape }) => shape,
-      ).values(),
-    ].map(all => all.length),
-  )
 
 /** The sentences of groups by their id; '' of those that do not wait. */
 export function sentencesOf(

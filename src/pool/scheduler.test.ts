@@ -34,8 +34,7 @@ function schedulerOf(script: Script) {
   }
   const gate = { at: '', opened: Promise.withResolvers<void>() }
   const store = {
-    read: async ({ perGroup }: { perGroup: number }) => {
-      seen.limits.push(perGroup)
+    read: async () => {
       log.push('read')
       return readings.length > 1 ? readings.shift()! : readings[0]!
     },
@@ -211,19 +210,5 @@ describe('Scheduler', () => {
       await clock.sleepBetween(100, 100)
       expect(drafts()).toEqual(expected)
     }
-  })
-
-  it('reads more of each group than have machines that were not asked yet', async () => {
-    const queue = [waits(5, { machine: 'a' }), waits(6, { machine: 'b' })]
-    const machines = [briefOf('a'), briefOf('b')].map((brief, i) => ({
-      ...brief,
-      container: { uuid: queue[i]!.uuid, run: 0, supervisor: false },
-    }))
-    const { seen, clock, scheduler } = schedulerOf({ readings: [readingOf({ queue, machines })] })
-    await clock.sleepBetween(100, 100)
-    scheduler.wake()
-    clock.advance(100)
-    await clock.sleepBetween(100, 100)
-    expect(seen.limits).toEqual([500, 502])
   })
 })

@@ -15,8 +15,8 @@ import type { Reading, SchedulingStore } from '../store/dispatch/scheduling.ts'
 import { containerKind, machineKind } from '../store/dispatch-keys.ts'
 import type { Missed, Ring } from '../store/rings.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { headLimit, seenInAll, withoutDoubtful } from './heads.ts'
-import { draftsOf, headsOf, inputOf, mostAssigned, type PoolRules, sentencesOf } from './mapping.ts'
+import { mostOfGroup, seenInAll, withoutDoubtful } from './heads.ts'
+import { draftsOf, headsOf, inputOf, type PoolRules, sentencesOf } from './mapping.ts'
 import { Writer, type WriterOptions } from './writer.ts'
 
 /** What a pass did, for metrics and for tests. */
@@ -64,8 +64,6 @@ export class Scheduler {
   readonly #writer: Writer
   #limit: ContainersLimit
   #overloaded = false
-  /** How many of each group the next pass reads. */
-  #perGroup = headLimit(0)
   #heldOp = 0
   /** Containers that machines were asked to run, as the last pass has read. */
   #sent: ReadonlySet<string> = new Set()
@@ -138,20 +136,20 @@ export class Scheduler {
     const { store, clock, failpoint, onPass, pollMs } = this.#options
     const times = [clock.monotonicMs()]
     const mark = () => times.push(clock.monotonicMs())
-    const reading = await store.read({ perGroup: this.#perGroup, inAll: seenInAll })
+    const reading = await store.read({ perGroup: mostOfGroup, inAll: seenInAll })
     if (reading === null) return null
     mark()
     await failpoint('schedule.read')
     const maxContainers = this.#limitFor(reading)
     const { decisions, again } = await this.#decide(reading, maxContainers)
     mark()
+    const heldOp = this.#heldOp
     const written = await this.#write(token, reading, decisions)
     if (written === null) return null
     mark()
-    this.#perGroup = headLimit(reading.groups.length) + mostAssigned(reading)
     // Keepers always change something of many machines: only passes that get nothing done rest longer.
     this.#changes = written.changed > 0 && written.done === 0 ? this.#changes + 1 : 0
-    const isMore = again || written.changed > 0 || written.isCut
+    const isMore = again || written.changed > 0 || written.isCut || written.heldOp > heldOp
     const [readMs, decideMs, writeMs] = times.slice(1).map((ms, i) => ms - times[i]!) as [number, number, number]
     onPass({ readMs, decideMs, writeMs, done: written.done, changed: written.changed, again: isMore, maxContainers })
     if (isMore) return 0

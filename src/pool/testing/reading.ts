@@ -25,5 +25,15 @@ export const groupOf = (over: Partial<QueueGroup> = {}): QueueGroup => ({
 })
 
 export const readingOf = (over: Partial<Reading> = {}): Reading => ({
-  ...{ nowMs, groups: [groupOf()], queue: [], machines: [], throttle: calm, throttleVersion: 0, unasked: 0, ...over },
+  ...{
+    nowMs,
+    groups: [groupOf()],
+    queue: [],
+    machines: [],
+    throttle: calm,
+    throttleVersion: 0,
+    unasked: 0,
+    cut: new Set(),
+    ...over,
+  },
 })

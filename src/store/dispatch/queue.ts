@@ -16,7 +16,7 @@ export interface QueueGroup extends Shape {
 }
 
 export interface QueueLimits {
-  /** So many of each group are read: the first ones. Those that have a machine are read too. */
+  /** So many of each group are read: the first ones. Those that have a machine are read too, and do not count. */
   readonly perGroup: number
   /** Of all groups, about. */
   readonly inAll: number
@@ -34,14 +34,16 @@ export function groupsOf(flat: readonly unknown[]): QueueGroup[] {
 /** Containers that one command reads. */
 export const atOnce = 1_000
 
-/** What to ask for: groups, each from which place on and how many, in parts that one command reads. */
-export function partsOf(groups: readonly QueueGroup[], perGroup: number, inAll: number): (string | number)[][] {
-  const most = shareOf(groups, perGroup, inAll)
+/**
+ * What to ask for: groups, each from which place on and how many, in parts that one command reads.
+ * @param most of each group
+ */
+export function partsOf(groups: readonly QueueGroup[], most: (id: string) => number): (string | number)[][] {
   const parts: (string | number)[][] = [[]]
   let room = atOnce
   for (const { id, count } of groups) {
     let from = 0
-    const until = Math.min(count, most)
+    const until = Math.min(count, most(id))
     while (from < until) {
       if (room === 0) {
         parts.push([])
@@ -57,7 +59,7 @@ export function partsOf(groups: readonly QueueGroup[], perGroup: number, inAll: 
 }
 
 /** So many of each group, that all are about `inAll`. Of each group one is read at least. */
-function shareOf(groups: readonly QueueGroup[], perGroup: number, inAll: number): number {
+export function shareOf(groups: readonly QueueGroup[], { perGroup, inAll }: QueueLimits): number {
   let left = inAll
   const counts = groups.map(({ count }) => Math.min(count, perGroup)).sort((a, b) => a - b)
   for (const [i, count] of counts.entries()) {

@@ -6,7 +6,16 @@ import type { Connection } from '../connection.ts'
 import type { Keys } from '../keys.ts'
 import { counterAhead } from '../operations.ts'
 import { machineOp, newMachine, parseMachine, wellFormed } from './forms.ts'
-import { atOnce, groupsOf, partsOf, type Queued, type QueueGroup, type QueueLimits, readQueued } from './queue.ts'
+import {
+  atOnce,
+  groupsOf,
+  partsOf,
+  type Queued,
+  type QueueGroup,
+  type QueueLimits,
+  readQueued,
+  shareOf,
+} from './queue.ts'
 import { encodeThrottle, parseThrottle } from './throttles.ts'
 
 export type { Queued, QueueGroup, QueueLimits } from './queue.ts'
@@ -18,6 +27,8 @@ export interface Reading {
   readonly nowMs: number
   readonly groups: readonly QueueGroup[]
   readonly queue: readonly Queued[]
+  /** Groups of which there are more. */
+  readonly cut: ReadonlySet<string>
   readonly machines: readonly MachineBrief[]
   readonly throttle: Throttle
   readonly throttleVersion: number
@@ -73,24 +84,26 @@ export class SchedulingStore {
   }
 
   /** @returns null while comparing. @throws {RetryLater} when Redis does not answer */
-  async read({ perGroup, inAll }: QueueLimits): Promise<Reading | null> {
+  async read(limits: QueueLimits): Promise<Reading | null> {
     const { throttle, version } = await this.throttle()
-    const groups = await this.#readGroups()
-    if (!groups) return null
-    const queue = new Map<string, Queued>()
-    const byId = new Map(groups.map(group => [group.id, group]))
-    for (const part of partsOf(groups, perGroup, inAll)) {
-      if (!(await this.#readQueue(part, byId, queue))) return null
-    }
     const found = await this.#readMachines()
-    if (!found) return null
-    const assigned = found.machines.flatMap(({ container }) =>
-      container?.run === 0 && !queue.has(container.uuid) ? [container.uuid] : [],
-    )
+    const groups = found && (await this.#readGroups())
+    if (!groups) return null
+    const byId = new Map(groups.map(group => [group.id, group]))
+    const queue = new Map<string, Queued>()
+    const assigned = found.machines.flatMap(({ container }) => (container?.run === 0 ? [container.uuid] : []))
     for (let from = 0; from < assigned.length; from += atOnce) {
       if (!(await this.#readQueue(['', ...assigned.slice(from, from + atOnce)], byId, queue))) return null
     }
-    return { ...found, groups, queue: [...queue.values()], throttle, throttleVersion: version }
+    // Those that have a machine may be the first of their group: as many more are read.
+    const have = Map.groupBy(queue.values(), ({ shape }) => shape)
+    const share = shareOf(groups, limits)
+    const most = (id: string) => share + (have.get(id)?.length ?? 0)
+    for (const part of partsOf(groups, most)) {
+      if (!(await this.#readQueue(part, byId, queue))) return null
+    }
+    const cut = new Set(groups.filter(({ id, count }) => count > most(id)).map(({ id }) => id))
+    return { ...found, groups, queue: [...queue.values()], cut, throttle, throttleVersion: version }
   }
 
   /** @returns null while comparing */

@@ -21,7 +21,8 @@ test('read gives groups by need, their first containers in turn, and those that 
     [8, 1],
   ])
   const of = new Map(read.queue.map(queued => [queued.uuid, queued]))
-  expect([...of.keys()].toSorted()).toEqual([small[1], small[2], big].toSorted())
+  // As many more are read as have a machine.
+  expect([...of.keys()].toSorted()).toEqual([...small, big].toSorted())
   expect(of.get(big)).toMatchObject({ supervisor: true, tenant: 'physics', machine: '', attempts: 0 })
   expect(of.get(small[2]!)).toMatchObject({ machine: name, priority: 500 })
   expect(read.machines).toMatchObject([{ name, state: 'creating', container: { uuid: small[2], run: 0 } }])

@@ -42,7 +42,7 @@ describe('the pool', () => {
       failpoint: () => {},
     }
     const sweeper = new Sweeper({
-      ...{ ...parts, lease: keys.dispatch.sweepLease, intervalMs: 100, bootingMs: 500, tombstoneMs: 60_000 },
+      ...{ ...parts, lease: keys.dispatch.sweepLease, intervalMs: 50, bootingMs: 250, tombstoneMs: 60_000 },
       onSwept: () => {},
     })
     const comparer = new Comparer({ ...parts, compares, holdMs: 1, lagMs: options.lagMs ?? 0, onCompared: () => {} })
@@ -68,9 +68,9 @@ describe('the pool', () => {
 
   test('leaves no machine and no resource behind when answers are lost, tokens are not honoured and destroys do nothing', async () => {
     const faults = { lostReply: 0.2, lostRequest: 0.1, idleYes: 0.3 }
-    const site = siteOf({ seed: 3, lagMs: 300, honoursTokens: false, bootMs: 50, endMs: 50, faults })
+    const site = siteOf({ seed: 3, lagMs: 150, honoursTokens: false, bootMs: 20, endMs: 20, faults })
     const { cloud, sweeper, keepers } = site
-    const uuids = await Promise.all(Array.from({ length: 12 }, () => dispatch().accept()))
+    const uuids = await Promise.all(Array.from({ length: 8 }, () => dispatch().accept()))
     const rules = { maxInstances: 40, maxConcurrentInstanceCreateOps: 4, timeoutIdleMs: 0 }
     sweeper.start()
     await withSchedulers([{ rules }, { rules }, { rules }], async () => {

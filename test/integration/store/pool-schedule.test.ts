@@ -86,6 +86,18 @@ describe('the scheduler', () => {
     expect(await dispatch().machines.list()).toHaveLength(1)
   })
 
+  test('reads as many behind those that have a machine, and tells that there are more', async () => {
+    const uuids: string[] = []
+    for (let i = 0; i < 4; i += 1) uuids.push(await dispatch().accept())
+    await dispatch().create(uuids[0]!)
+    const read = async (perGroup: number) => {
+      const { queue, cut } = (await dispatch().scheduling.read({ perGroup, inAll: 100 }))!
+      return [queue.map(({ uuid }) => uuids.indexOf(uuid)).toSorted(), cut.size]
+    }
+    expect(await read(1)).toEqual([[0, 1], 1])
+    expect(await read(3)).toEqual([[0, 1, 2, 3], 0])
+  })
+
   test('writes no decision when the lease passed to another replica after it had read', async () => {
     const uuid = await dispatch().accept()
     const { store, scheduling } = dispatch()
