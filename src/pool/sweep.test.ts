@@ -153,13 +153,17 @@ describe('Sweeper', () => {
     const ids = [cloud.add(change(tagsOf('a1'))), cloud.add(change(tagsOf('b2')))]
     cloud.addResource('nic', change(tagsOf('c3')), 0)
     machines.bury('b2')
+    // A record has its id, and its tags differ from the record.
+    const taken = cloud.add(change(tagsOf('d4')))
+    machines.put('d4', { instance: taken, idleBehavior: 'hold' })
+    ids.push(taken)
     // Even a driver that forgets to ask for our set alone.
     driver.list = async () =>
       ids.map(id => ({ id, address: '', providerType: 't', state: 'running', tags: cloud.tagsOf(id) }))
     driver.orphans = async () => [...cloud.resources.values()]
     await sweep(minuteMs)
     await sweep(20 * minuteMs)
-    expect([cloud.changes(), machines.briefs.size]).toEqual([[], 0])
+    expect([cloud.changes(), [...machines.briefs.keys()]]).toEqual([[], ['d4']])
   })
 
   it('leaves a machine alone when somebody took the tag of our set away, and reports it', async () => {
