@@ -18,7 +18,7 @@ function comparerOf(options: Partial<FakeCloudOptions> & { foundOp?: number; lag
     lease: 'lease',
     begin: async () => {
       log.push('begin')
-      return mark
+      return { ...mark }
     },
     end: async (_: unknown, highestOp: number) => {
       log.push(`end ${highestOp}`)
@@ -42,7 +42,7 @@ function comparerOf(options: Partial<FakeCloudOptions> & { foundOp?: number; lag
   })
   onTestFinished(() => comparer.stop())
   const compared = () => expect.poll(() => site.machines.isCompared, { interval: 1 }).toBe(true)
-  return { ...site, clock, comparer, compared, log, reports }
+  return { ...site, clock, comparer, compared, log, mark, reports }
 }
 
 describe('Comparer', () => {
@@ -72,7 +72,7 @@ describe('Comparer', () => {
   })
 
   it('waits for what a listing may lack when Redis has data that may be older than what runs', async () => {
-    const { cloud, clock, comparer, compared, machines } = comparerOf({ foundOp: 7, lagMs: 30_000 })
+    const { cloud, clock, comparer, compared, log, machines } = comparerOf({ foundOp: 7, lagMs: 30_000 })
     comparer.start()
     await clock.sleepBetween(30_000, 30_000)
     const id = cloud.add(tagsOf('a1'))
@@ -80,6 +80,20 @@ describe('Comparer', () => {
     clock.advance(30_000)
     await compared()
     expect([...machines.briefs.values()]).toMatchObject([{ instance: id, state: 'unknown' }])
+    // The first mark may not last that long.
+    expect(log.slice(0, 2)).toEqual(['begin', 'begin'])
+  })
+
+  it('waits once more when Redis was replaced while it waited', async () => {
+    const { clock, comparer, compared, machines, mark } = comparerOf({ foundOp: 7, lagMs: 30_000 })
+    comparer.start()
+    await clock.whenSleeping(30_000)
+    mark.identity = 'another'
+    clock.advance(30_000)
+    await clock.whenSleeping(30_000)
+    expect(machines.isCompared).toBe(false)
+    clock.advance(30_000)
+    await compared()
   })
 
   it('waits for nothing when Redis is empty', async () => {

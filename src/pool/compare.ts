@@ -140,15 +140,15 @@ export class Comparer {
   }
 
   async #compare(): Promise<Omit<CompareReport, 'tookMs'>> {
-    const { compares, machines, holdMs, log, failpoint } = this.#options
-    const mark = await compares.begin(randomUUID(), holdMs)
+    const { compares, machines, log, failpoint } = this.#options
+    const mark = await this.#begin()
     await failpoint('dispatch-compare.begun')
     const doubt = counterWords(mark.foundOp, mark.nowMs)
     if (doubt !== undefined) {
       await compares.doubt(mark, doubt, keepDoubtMs)
       return { result: 'doubted', listed: 0, ahead: 0 }
     }
-    const listed = await this.#listSurely(mark)
+    const listed = await this.#list()
     await failpoint('dispatch-compare.listed')
     const intents = listed.map(({ tags }) => this.#options.tagging.intentOf(tags))
     const { highestOp, ahead } = highestOf(intents, mark.nowMs)
@@ -162,13 +162,21 @@ export class Comparer {
   }
 
   /**
-   * Where Redis has data, they may be older than what machines run. Then a second listing also has what the first one may have
-   * lacked. An empty Redis has no container that could be assigned twice, and the sweep adopts what shows up later.
+   * Where Redis has data, they may be older than what machines run, and a listing may lack such a machine for a while. So the mark
+   * that counts is written after that while: it lasts for the listing and what follows. An empty Redis has no container that could be
+   * assigned twice, and the sweep adopts what shows up later.
    */
-  async #listSurely(mark: Mark): Promise<readonly Instance[]> {
-    const { clock, lagMs } = this.#options
-    if (mark.needed && mark.foundOp > 0 && lagMs > 0) await clock.sleep(lagMs, this.#duty.signal)
-    return this.#list()
+  async #begin(): Promise<Mark> {
+    const { compares, holdMs, clock, lagMs } = this.#options
+    for (let first = await compares.begin(randomUUID(), holdMs); ; ) {
+      if (!first.needed || first.foundOp === 0 || lagMs === 0) return first
+      if (counterWords(first.foundOp, first.nowMs) !== undefined) return first
+      await clock.sleep(lagMs, this.#duty.signal)
+      const mark = await compares.begin(randomUUID(), holdMs)
+      // Another Redis may have gone back meanwhile.
+      if (mark.identity === first.identity) return mark
+      first = mark
+    }
   }
 
   async #list(): Promise<readonly Instance[]> {
