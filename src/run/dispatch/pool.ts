@@ -41,7 +41,7 @@ export function joinPool(basics: Basics, store: DispatchStore, { cloud, types, s
     tagging,
     sealer,
     lifeMs,
-    patienceMs: 4 * longestCallMs,
+    patienceMs: 2 * longestCallMs,
     failpoint,
   }
   const scheduler = new Scheduler({
