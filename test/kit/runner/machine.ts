@@ -28,6 +28,24 @@ export type Told = Extract<FromRunner, { readonly type: 'entry' }>
 
 export const secret = 'the secret of this machine'
 
+/** As a channel of SSH: the end of its input ends no output that still comes. `Duplex.from` drops it. */
+function streamOf({ stdin, stdout }: ChildProcess): Duplex {
+  stdin!.on('error', () => {})
+  const stream = new Duplex({
+    read: () => void stdout!.resume(),
+    write: (chunk, _, done) => void stdin!.write(chunk, () => done()),
+    final: done => void stdin!.end(() => done()),
+    destroy: (error, done) => {
+      stdin!.destroy()
+      stdout!.destroy()
+      done(error)
+    },
+  })
+  stdout!.on('data', chunk => void (stream.push(chunk) || stdout!.pause()))
+  stdout!.on('end', () => stream.push(null))
+  return stream
+}
+
 export interface TestMachineOptions {
   /** Guards that its runner does without. */
   readonly controls?: string
@@ -185,7 +203,7 @@ export class Connected {
     const closed = Promise.withResolvers<Error | undefined>()
     this.closed = closed.promise
     this.keeper = new Attached({
-      stream: Duplex.from({ readable: child.stdout!, writable: child.stdin! }),
+      stream: streamOf(child),
       clock: systemClock,
       secret,
       onEntry: told => {
