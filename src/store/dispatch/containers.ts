@@ -1,5 +1,5 @@
 /** The commands of those who ask for containers, and look at them. */
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { unavailable } from '../../base/errors.ts'
 import { sealedName } from '../../base/subject.ts'
 import type { ContainerState, ContainerView } from '../../dispatch/container.ts'
@@ -195,8 +195,8 @@ export class ContainerStore {
       'cancel' in change
         ? ['cancel', change.cancel.toWellFormed() || 'it was cancelled']
         : ['priority', change.priority]
-    const args = [uuid, owner ?? '', ...what]
-    const [answer] = await this.#ask('change-container', [], args)
+    const nonce = this.#keys.dispatch.containers.nonce(randomUUID())
+    const [answer] = await this.#ask('change-container', [nonce], [uuid, owner ?? '', ...what, nonceMs])
     return this.#sure(answer) as 'changed' | 'ended' | 'none'
   }
 

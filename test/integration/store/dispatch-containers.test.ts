@@ -1,7 +1,9 @@
 /** Those who ask for containers: acceptance, changes, listings. Each test ends with the rules of `kit/dispatch/invariants.ts`. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { container, shape, useDispatch, view } from '../../kit/dispatch/store.ts'
+import { ContainerStore } from '../../../src/store/dispatch/containers.ts'
+import { clusterId, container, shape, useDispatch, view } from '../../kit/dispatch/store.ts'
+import { sealing } from '../../kit/store/store.ts'
 
 const dispatch = useDispatch()
 
@@ -116,7 +118,7 @@ test('a container that waits is cancelled at once, also one that was assigned', 
   for (const uuid of [waiting, assigned]) {
     expect(await containers.change(uuid, 'ada', { cancel: 'its owner wants so' })).toBe('changed')
     await dispatch().check()
-    expect(await containers.change(uuid, 'ada', { cancel: 'again' })).toBe('changed')
+    expect(await containers.change(uuid, 'ada', { cancel: 'again' })).toBe('ended')
     expect(await containers.change(uuid, 'ada', { priority: 1 })).toBe('ended')
     expect(await dispatch().found(uuid)).toMatchObject({ state: 'Cancelled', trouble: 'its owner wants so' })
   }
@@ -171,4 +173,25 @@ test('hostile texts are kept as they are', async () => {
   expect(await dispatch().listed({ owner: 'ada:eve*[x]' })).toEqual([uuid])
   await dispatch().containers.change(uuid, undefined, { cancel: `${nasty}\udfff` })
   expect(await dispatch().found(uuid)).toMatchObject({ trouble: `${nasty}\ufffd` })
+})
+
+test('a cancellation whose reply was lost is answered as one that was made', async () => {
+  const uuid = await dispatch().accept()
+  const { connection } = dispatch()
+  const twice: Pick<typeof connection, 'run' | 'read'> = {
+    read: connection.read.bind(connection),
+    run: async (...call) => {
+      await connection.run(...call)
+      return connection.run(...call)
+    },
+  }
+  const again = new ContainerStore({
+    connection: twice,
+    keys: dispatch().store.keys,
+    sealing,
+    clusterId,
+    idempotencyMs: 1,
+  })
+  expect(await again.change(uuid, 'ada', { cancel: 'no' })).toBe('changed')
+  expect(await again.change(uuid, 'ada', { cancel: 'no' })).toBe('ended')
 })

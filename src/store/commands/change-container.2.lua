@@ -1,14 +1,19 @@
 -- Changes the priority of a container, or cancels it. One that waits is cancelled at once, and the machine that it was assigned to
--- has it no more. One that was sent is marked, and its keeper kills it. Sent again, it answers as before.
+-- has it no more. One that was sent is marked, and its keeper kills it. Sent again with the same nonce,
+-- it answers as before.
 -- @include time events generation dispatch containers
--- KEYS: generation (hash)
--- ARGV: identity uuid owner what value
+-- KEYS: generation (hash) nonce (string)
+-- ARGV: identity uuid owner what value nonceMs
 --   owner: '' for the container of any owner
 --   what, value: 'priority' and a number | 'cancel' and a reason
 -- returns: {'changed'} | {'ended'} | {'none'} | {'unsure'} (machines that may run it were not asked yet) | {'comparing'}
-local identity, uuid, owner, what, value = unpack(ARGV)
-if not compared(KEYS[1], identity) then
+local generation, nonce = unpack(KEYS)
+local identity, uuid, owner, what, value, nonce_ms = unpack(ARGV)
+if not compared(generation, identity) then
   return { 'comparing' }
+end
+if redis.call('EXISTS', nonce) == 1 then
+  return { 'changed' }
 end
 local container = container_of(uuid)
 if not container then
@@ -18,7 +23,7 @@ if owner ~= '' and container.owner ~= owner then
   return { 'none' }
 end
 if has_ended(container) then
-  return { (what == 'cancel' and container.state == 'Cancelled') and 'changed' or 'ended' }
+  return { 'ended' }
 end
 local waiting = waits(container)
 if waiting and is_unsure(container.op) then
@@ -43,6 +48,8 @@ if not reason or container.cancelled ~= '' then
   return { 'changed' }
 end
 if waiting then
+  -- Only this change could not be told from one that comes too late.
+  redis.call('SET', nonce, uuid, 'PX', nonce_ms)
   finish(container, 'Cancelled', reason, { cancelled = reason })
 else
   put(container, { cancelled = reason })
