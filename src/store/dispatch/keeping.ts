@@ -1,117 +1,24 @@
 /** The commands of keepers: owners of a machine's operation. Each write is fenced by (op, token). */
 import { Fenced, RetryLater } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
-import type { ContainerView, MachineBrief } from '../../dispatch/container.ts'
-import type { Entry, RunEnd } from '../../dispatch/protocol.ts'
+import type { ContainerView } from '../../dispatch/container.ts'
 import type { Connection } from '../connection.ts'
 import type { Keys } from '../keys.ts'
 import type { Ownership } from '../owners.ts'
-import { encodeShape, groupOf, parseMachine, parseShape, type Shape, wellFormed } from './forms.ts'
+import { encodeShape, groupOf, parseMachine, parseShape, wellFormed } from './forms.ts'
+import type {
+  FoundAnswer,
+  FoundRun,
+  Kept,
+  MachineChanges,
+  MachineRead,
+  NotSent,
+  Sending,
+  Told,
+} from './keeping-words.ts'
+import { opOf, piecesOf, type SpoolEntry, whole, wordsOf } from './spool.ts'
 
-/** Fields of a machine's record beside those of its operation. */
-export interface MachineFacts {
-  /** As it was pinned; '' before. */
-  readonly hostKey: string
-  /** The hash of the runner that stands there; '' before. */
-  readonly runnerHash: string
-  /** When its boot probe succeeded; 0 before. */
-  readonly bootedMs: number
-  /** When it showed the right secret, with the present host key; 0 before. */
-  readonly secretMs: number
-  /** Where the cloud was asked for it last, such as a subnet; '' before. Stored before the call. */
-  readonly place: string
-  /** Since when the cloud says that it has no such machine, by Redis' clock; 0 while it shows it. */
-  readonly missingSinceMs: number
-}
-
-export interface MachineRead {
-  readonly brief: MachineBrief
-  readonly facts: MachineFacts
-  /** Why its container is to be killed; '' if it is not. */
-  readonly cancelled: string
-  /** Redis' clock */
-  readonly nowMs: number
-}
-
-/** What a keeper may change. */
-export interface MachineChanges extends Partial<Omit<MachineFacts, 'missingSinceMs'>> {
-  /** Whether the cloud says now that it has no such machine: the first time is kept until it shows it again. */
-  readonly missing?: boolean
-  /** The cloud's id. */
-  readonly instance?: string
-  readonly address?: string
-  /** Of one that ends, nothing but `shutdown` is kept; of one with a container that was sent, `idle` is `running`. */
-  readonly state?: Exclude<MachineBrief['state'], 'creating'>
-  /** A probe succeeded now. */
-  readonly probed?: true
-  readonly broken?: string
-  /** Why it ends. Never taken back, and kept from the first one. Not while it is on hold, unless the cloud has no machine. */
-  readonly ending?: string
-  /** After a signal that ends it. */
-  readonly idleBehavior?: 'drain'
-  /** It was asked what it runs, and all of that is in the records. */
-  readonly asked?: true
-}
-
-export type Kept =
-  /** `held`: it is on hold, so that `ending` was not kept; all else was. */
-  | { readonly answer: 'kept' | 'held'; readonly brief: MachineBrief }
-  /** Another machine's record has this id of the cloud: nothing was kept. */
-  | { readonly answer: 'taken' }
-
-/** What may be sent to the runner. `run` is the same when it is asked again. */
-export interface Sending {
-  readonly answer: 'send'
-  readonly run: number
-  readonly owner: string
-  readonly view: ContainerView
-  readonly shape: Shape
-  readonly priority: number
-  /** Opens by `sealer.open(sealedSpec, sealedName, uuid)`, as `NewContainer.sealSpec` has sealed it. */
-  readonly sealedSpec: string
-}
-
-/**
- * Why nothing is sent. `wait`: machines were not asked yet that may run it. `changed`: it is not its container any more.
- * `cancelled`: it was sent before, and is not to begin: only proof ends it.
- */
-export interface NotSent {
-  readonly answer: 'wait' | 'changed' | 'hold' | 'drain' | 'ending' | 'broken' | 'cancelled'
-}
-
-/** What the runner says of a run. Its times are bounded by Redis' clock. */
-export type Told =
-  | { readonly what: 'running'; readonly atMs: number; readonly gatewayAddress: string }
-  | ({ readonly what: 'ended'; readonly atMs: number } & RunEnd)
-  /**
-   * Proof that the machine does not run it, and cannot any more under this run: a kill under the present epoch was answered, which
-   * bars the run. That a list lacks it proves nothing, since a start may be on its way.
-   */
-  | { readonly what: 'lacks'; readonly why?: string }
-
-/** A run that a machine has, whose warrant is ours. */
-export interface FoundRun {
-  readonly uuid: string
-  readonly run: number
-  /** As the warrant allows to say. */
-  readonly view: ContainerView
-  readonly shape: Shape
-  readonly priority: number
-  readonly sealedSpec: string
-  /** Whether it has begun. */
-  readonly running: boolean
-  readonly startedMs: number
-  /** Of a run that has ended there: it is written at once, and takes no machine. */
-  readonly end?: RunEnd & { readonly atMs: number }
-}
-
-/**
- * `adopted`, `known`: it is this machine's. `other`: a higher run is elsewhere, or it is over: to be killed, and never told.
- * `busy`: the record has another one that was sent here. What has ended there, and what is lacking, is told first, so that what
- * runs there in truth is adopted then: it is never to be killed for that.
- * `ahead`: no number of ours, since it is more than a day beyond our clock.
- */
-export type FoundAnswer = 'adopted' | 'known' | 'other' | 'busy' | 'ahead'
+export type * from './keeping-words.ts'
 
 export interface KeepingStoreOptions {
   readonly connection: Pick<Connection, 'run'>
@@ -269,59 +176,6 @@ export class KeepingStore {
 }
 
 type Answer = [string, ...unknown[]]
-type SpoolEntry = readonly [seq: number, entry: Extract<Entry, { kind: 'output' | 'lost' }>]
-type Piece = readonly [seq: number, stream: string, base64: string, bytes: number]
 
 export const runAhead =
   'the last run lies more than a day beyond Redis’ clock: the clock is wrong, or the number was poisoned (skylab heal shows it)'
-
-/** Neither fractions nor numbers that are none. */
-const whole = (ms: number): string => String(Number.isFinite(ms) ? Math.max(0, Math.trunc(ms)) : 0)
-
-/** @returns undefined if it is no uuid of a container */
-function opOf(uuid: string): number | undefined {
-  const [, digits] = /^[a-z0-9]+-dz642-([0-9a-z]{15})$/.exec(uuid) ?? []
-  const op = digits === undefined ? Number.NaN : Number.parseInt(digits, 36)
-  return Number.isSafeInteger(op) ? op : undefined
-}
-
-/** Arguments of `tell-container`. What the machine says is checked: it may lie. */
-function wordsOf(told: Told): readonly (string | number)[] {
-  if (told.what === 'lacks') return ['lacks', 0, '', told.why?.toWellFormed() || 'its machine does not have it']
-  if (told.what === 'running') return ['running', whole(told.atMs), told.gatewayAddress.toWellFormed(), '']
-  const { atMs, exitCode, reason, timedOut } = told
-  const code = Number.isSafeInteger(exitCode) ? String(exitCode) : ''
-  const why = (reason ?? '').toWellFormed().slice(0, longestReason) || 'it ended without an exit code'
-  return [timedOut ? 'late' : 'ended', whole(atMs), code, why]
-}
-
-const longestReason = 1_000
-/** What one entry may say that is lost: a machine may lie. */
-const mostLost = 2 ** 40
-
-/** Output of one stream in a row becomes one piece, with the place of its last entry. */
-function piecesOf(entries: readonly SpoolEntry[], most: number): Piece[] {
-  const found: Piece[] = []
-  let open: { seq: number; stream: string; parts: Buffer[]; size: number } | undefined
-  const close = () => {
-    if (open) found.push([open.seq, open.stream, Buffer.concat(open.parts).toString('base64'), open.size])
-    open = undefined
-  }
-  for (const [seq, entry] of entries) {
-    if (!Number.isSafeInteger(seq)) continue
-    if (entry.kind === 'lost') {
-      close()
-      found.push([seq, '', '', Math.min(mostLost, Math.max(0, Math.trunc(entry.bytes) || 0))])
-      continue
-    }
-    const stream = entry.stream === 'stderr' ? 'stderr' : 'stdout'
-    const bytes = Buffer.from(entry.base64, 'base64')
-    if (open && (open.stream !== stream || open.size + bytes.length > most)) close()
-    open ??= { seq, stream, parts: [], size: 0 }
-    open.seq = seq
-    open.parts.push(bytes)
-    open.size += bytes.length
-  }
-  close()
-  return found
-}
