@@ -19,17 +19,22 @@ import {
 
 type Said<T extends FromRunner['type']> = Extract<FromRunner, { readonly type: T }>
 
+export type PastEnd = NonNullable<Said<'refused'>['end']>
+
 /** The runner refused, and did nothing. */
 export class RefusedByRunner extends Error {
   override readonly name = 'RefusedByRunner'
   readonly why: Refusal
   /** The highest epoch, or for `run` the highest run. Undefined when it came without the machine's secret. */
   readonly highest: number | undefined
+  /** How this very run ended there, for `run`. */
+  readonly end: PastEnd | undefined
 
-  constructor(why: Refusal, message: string, highest: number | undefined) {
+  constructor(why: Refusal, message: string, highest: number | undefined, end?: PastEnd) {
     super(`the runner refused (${why}): ${message}`)
     this.why = why
     this.highest = highest
+    this.end = end
   }
 }
 
@@ -200,9 +205,9 @@ export class Attached {
     else this.#answered(id, { ...part, runs: all })
   }
 
-  #refused({ id, why, message, highest, secret }: Said<'refused'>): void {
+  #refused({ id, why, message, highest, secret, end }: Said<'refused'>): void {
     const isBelieved = this.#options.secret !== '' && isSame(secret, this.#options.secret)
-    const error = new RefusedByRunner(why, message, isBelieved ? highest : undefined)
+    const error = new RefusedByRunner(why, message, isBelieved ? highest : undefined, end)
     // The end of all acts of this channel.
     if (why === 'epoch') throw error
     this.#waiting.get(id ?? helloId)?.reject(error)

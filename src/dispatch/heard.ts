@@ -50,6 +50,7 @@ const message = z.discriminatedUnion('type', [
   z.object({
     ...{ type: z.literal('refused'), id: count.optional(), message: words, highest: count, secret: words },
     why: z.enum(['epoch', 'run', 'busy', 'broken', 'unknown', 'bad']),
+    end: z.object({ atMs: count, exitCode: count.optional(), timedOut: z.boolean().optional() }).optional(),
   }),
   z.object({
     ...{ type: z.literal('listed'), id: count, runs: z.array(listed).max(mostRuns) },

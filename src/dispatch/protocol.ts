@@ -97,7 +97,7 @@ export type FromRunner =
   | { readonly type: 'welcome'; readonly epoch: number; readonly version: string; readonly highestRun: number }
   /**
    * `highest`: the highest epoch; for `run`, the highest run of this container. With the machine's secret, so that the keeper
-   * can believe it.
+   * can believe it. `end`: for `run`, how this very run ended here, as it was told and acknowledged before.
    */
   | {
       readonly type: 'refused'
@@ -106,6 +106,7 @@ export type FromRunner =
       readonly message: string
       readonly highest: number
       readonly secret: string
+      readonly end?: Pick<RunEnd, 'exitCode' | 'timedOut'> & { readonly atMs: number }
     }
   /** `more`: another one with this id follows. The last one says whether, and why, the machine is broken. */
   | {

@@ -1,7 +1,7 @@
 /** The keeper of a machine: the replica that owns its operation, between Redis and the runner. */
 import { LetGo } from '../base/errors.ts'
 import type { MachineBrief } from '../dispatch/container.ts'
-import type { FoundRun } from '../store/dispatch/keeping.ts'
+import { takeInventory } from './inventory.ts'
 import { Line } from './line.ts'
 import { Mailbox } from './mailbox.ts'
 import type { RunnerLink } from './ports.ts'
@@ -82,32 +82,23 @@ export class Keeper {
 
   /** A new channel: what runs there is known before anything is started. */
   async #begin(link: RunnerLink): Promise<void> {
-    const { parts, keeping, clock } = this.#context
+    const { keeping, clock } = this.#context
     this.#started = undefined
     this.#beatMs = clock.monotonicMs()
-    const { runs, broken } = await link.list()
-    for (const listed of runs) {
-      const found = parts.found(listed)
-      if (!found) await this.#context.report([['error', `The machine shows a run that is not ours: ${listed.uuid}`]])
-      else await this.#know(link, found)
-    }
+    const listed = await link.list()
+    const { strays, isWhole } = await takeInventory(this.#context, listed)
+    for (const { uuid, run } of strays) this.#mailbox.forget(uuid, run)
+    const { broken } = listed
     const kept = await keeping.keep({
-      state: 'idle',
-      probed: true,
-      asked: true,
+      ...{ state: 'idle', probed: true },
+      ...(isWhole && { asked: true }),
       ...(broken !== undefined && { broken }),
     })
-    if (kept.answer === 'taken') return
     this.#toldMs = clock.monotonicMs()
-    this.#mailbox.open(link, kept.brief.address.replace(/:[0-9]+$/, ''))
-  }
-
-  /** A run that Redis may have lost is written again. One that the container has no more is ended, and told to nobody. */
-  async #know(link: RunnerLink, found: FoundRun): Promise<void> {
-    const answer = await this.#context.keeping.adopt(found)
-    if (answer === 'adopted' || answer === 'known') return
-    await link.kill(found.uuid, found.run)
-    this.#mailbox.forget(found.uuid, found.run)
+    const address = kept.answer === 'taken' ? '' : kept.brief.address
+    this.#mailbox.open(link, address.replace(/:[0-9]+$/, ''))
+    // Answers come behind entries, which somebody must take by now.
+    for (const { uuid, run } of strays) await link.kill(uuid, run)
   }
 
   async #act(brief: MachineBrief, cancelled: string): Promise<void> {
@@ -150,8 +141,9 @@ export class Keeper {
     if (answer !== 'started' && answer.refused === 'run') this.#context.parts.sight.stale('run')
     this.#started = `${uuid} ${run}`
     if (answer === 'started') return
-    // Our epoch is the highest, so nobody starts this run any more.
-    await keeping.tell(uuid, run, { what: 'lacks', why: answer.message })
+    // The machine obeys this channel alone, so nobody starts this run any more.
+    const { end, message } = answer
+    await keeping.tell(uuid, run, end ? { what: 'ended', ...end } : { what: 'lacks', why: message })
     if (answer.refused === 'broken') await keeping.keep({ broken: answer.message })
   }
 

@@ -122,6 +122,14 @@ test('a start that the machine refuses is proof that the run did not begin', asy
   await end(site, life)
 })
 
+test('a run that ended before Redis went back is not run again', async () => {
+  const site = new Site({ ...booted, container: { ...container, run: 100 } })
+  site.startAnswer = { refused: 'run', message: 'it was here', end: { atMs: 5, exitCode: 3 } }
+  const life = site.live('serve')
+  await until(() => site.told).toEqual([{ what: 'ended', atMs: 5, exitCode: 3 }])
+  await end(site, life)
+})
+
 test('a machine on hold is asked to run nothing new', async () => {
   const site = new Site({ ...booted, idleBehavior: 'hold', container })
   const life = site.live('serve')
@@ -162,6 +170,26 @@ test('a run that the container has no more is killed, and told to nobody', async
   site.say(1, ended, 90)
   await until(() => site.log).toContain('acknowledged 1')
   expect(site.told).toEqual([])
+  await end(site, life)
+})
+
+test('what a machine runs in truth takes the place of what the records have, and is not killed', async () => {
+  const site = new Site({ ...booted, container: { ...container, run: 100 } })
+  site.listed = [{ uuid: 'clust-dz642-000000000000002', run: 90, seal: 's' } as never]
+  const life = site.live('serve')
+  await until(() => site.log).toContain('asked what it runs')
+  expect(site.told).toEqual([{ what: 'lacks' }])
+  expect(site.log.some(each => each.startsWith('killed'))).toBe(false)
+  await end(site, life)
+})
+
+test('nothing is killed, and the machine stays in doubt, when the records have no place for what it runs', async () => {
+  const site = new Site(booted)
+  site.listed = [{ uuid, run: 90, seal: 's' } as never]
+  site.onAdopt = () => 'busy'
+  const life = site.live('serve')
+  await until(() => site.log).toContain('probed')
+  expect(site.log.filter(each => each === 'asked what it runs' || each.startsWith('killed'))).toEqual([])
   await end(site, life)
 })
 

@@ -40,7 +40,8 @@ export async function openLink({ stream, clock, epoch, secret, handlers }: LinkO
 }
 
 function refusalOf(error: unknown): StartAnswer {
-  if (error instanceof RefusedByRunner && error.why !== 'epoch') return { refused: error.why, message: error.message }
+  if (error instanceof RefusedByRunner && error.why !== 'epoch')
+    return { refused: error.why, message: error.message, end: error.end }
   throw translated(error)
 }
 

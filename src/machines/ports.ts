@@ -1,5 +1,5 @@
 /** What keepers need of other rooms beside Redis: the runner of their machine. */
-import type { MachineRuns } from '../dispatch/attached.ts'
+import type { MachineRuns, PastEnd } from '../dispatch/attached.ts'
 import type { Entry, Refusal, Warrant } from '../dispatch/protocol.ts'
 import type { CreateOutcome } from '../dispatch/throttle.ts'
 
@@ -16,7 +16,14 @@ export interface RunnerLink {
 }
 
 /** `started`, or why not, in the machine's words: then it did nothing. */
-export type StartAnswer = 'started' | { readonly refused: Refusal; readonly message: string }
+export type StartAnswer =
+  | 'started'
+  | {
+      readonly refused: Refusal
+      readonly message: string
+      /** How this very run ended, which Redis has forgotten. */
+      readonly end?: PastEnd | undefined
+    }
 
 export interface LinkHandlers {
   /** The next one waits for a returned promise. */

@@ -10,6 +10,7 @@ import { askToKill } from './control.ts'
 import { launch } from './launch.ts'
 import type { Runs } from './runs.ts'
 import type { Machine } from './state/machine.ts'
+import type { PastEnd } from './state/past.ts'
 import { RunFolder } from './state/run-folder.ts'
 import { isNoRoom } from './state/slots.ts'
 import { lastSeq } from './state/spool-reader.ts'
@@ -22,11 +23,14 @@ export class RefusedAct extends Error {
   readonly why: Refusal
   /** The highest run of the container, for `run`. */
   readonly highest: number | undefined
+  /** How this very run ended, for `run`. */
+  readonly end: PastEnd | undefined
 
-  constructor(why: Refusal, message: string, highest?: number) {
+  constructor(why: Refusal, message: string, highest?: number, end?: PastEnd) {
     super(message)
     this.why = why
     this.highest = highest
+    this.end = end
   }
 }
 
@@ -84,7 +88,12 @@ export class Acts {
       if (await this.#isSame(uuid, run)) return
       const past = runs.highest(uuid)
       if (run < past.run || (run === past.run && past.begun))
-        throw new RefusedAct('run', `run ${past.run} of this container was here`, past.run)
+        throw new RefusedAct(
+          'run',
+          `run ${past.run} of this container was here`,
+          past.run,
+          run === past.run ? past.end : undefined,
+        )
       for (const folder of runs.all())
         if (folder.uuid === uuid && (await runs.standing(folder)) !== 'ended')
           throw new RefusedAct('busy', `run ${folder.run} of this container has not ended`)

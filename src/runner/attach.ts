@@ -150,7 +150,7 @@ class Session {
     }
     const broken = this.#parts.machine.broken()
     await this.#send({ type: 'listed', id, runs: [], ...(broken !== undefined && { broken }) })
-    // The keeper knows by now what the entries are of. (Asked for by the lead: entries before the answer would have to be kept without bound.)
+    // The keeper knows by now what the entries are of: those before the answer would have to be kept without bound.
     if (this.#isTelling) return
     this.#isTelling = true
     this.#pushes.start()
@@ -169,11 +169,11 @@ class Session {
     })
   }
 
-  async #refuse({ why, message, highest }: RefusedAct, id: number | undefined): Promise<void> {
+  async #refuse({ why, message, highest, end }: RefusedAct, id: number | undefined): Promise<void> {
     const { machine, options, clock } = this.#parts
     if (this.#isOver) return
     const said = this.#send({
-      ...{ type: 'refused', ...(id !== undefined && { id }), why, message },
+      ...{ type: 'refused', ...(id !== undefined && { id }), why, message, ...(end && { end }) },
       highest: highest ?? machine.fence().epoch,
       secret: secretOf(options.secretFile),
     })

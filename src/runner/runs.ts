@@ -5,6 +5,7 @@ import type { Listed, RunState } from '../dispatch/protocol.ts'
 import { engineOf } from './engines/engines.ts'
 import { isHeld } from './state/locks.ts'
 import type { Machine } from './state/machine.ts'
+import type { PastEnd, Remembered } from './state/past.ts'
 import { endOf, type Numbered, RunFolder } from './state/run-folder.ts'
 import { isNoRoom } from './state/slots.ts'
 import { lastSeq } from './state/spool-reader.ts'
@@ -37,7 +38,7 @@ export class Runs {
   }
 
   /** The highest run of a container, and whether it may have run. */
-  highest(uuid: string): { readonly run: number; readonly begun: boolean } {
+  highest(uuid: string): Remembered {
     const runs = this.all().filter(folder => folder.uuid === uuid)
     const past = this.#machine.past.of(uuid)
     const highest = Math.max(0, ...runs.map(({ run }) => run))
@@ -73,9 +74,10 @@ export class Runs {
   }
 
   #forget(folder: RunFolder, begun: boolean): void {
+    const end = pastEndOf(endOf(folder.ended()))
     // Makes room for the number. Where there is still none, the state is left, and remembers it.
     folder.empty()
-    this.#machine.past.add(folder.uuid, { run: folder.run, begun })
+    this.#machine.past.add(folder.uuid, { run: folder.run, begun, ...(end && { end }) })
     folder.remove()
   }
 
@@ -116,4 +118,11 @@ export class Runs {
     // An engine that does not answer proves nothing. The next look tries again.
     return engine.discard(folder.started()).catch(() => false)
   }
+}
+
+/** Its words go with its folder. */
+function pastEndOf(ended: ReturnType<typeof endOf>): PastEnd | undefined {
+  if (!ended) return undefined
+  const { exitCode, timedOut } = ended.end
+  return { atMs: ended.atMs, ...(exitCode !== undefined && { exitCode }), ...(timedOut && { timedOut }) }
 }

@@ -49,7 +49,7 @@ export class Site {
   isReachable = true
   onCreate: () => Promise<void> = async () => {}
   onLink: () => Promise<void> = async () => {}
-  onAdopt: (uuid: string) => 'known' | 'adopted' | 'other' = () => 'known'
+  onAdopt: (uuid: string) => 'known' | 'adopted' | 'other' | 'busy' = () => 'known'
   killAnswer: 'killing' | 'unknown' = 'killing'
   startAnswer: Awaited<ReturnType<RunnerLink['start']>> = 'started'
   line: Line | undefined

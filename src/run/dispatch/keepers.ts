@@ -127,7 +127,8 @@ const sealed = (token: string, uuid: string, { run, owner, view, shape, priority
 function foundOf(tokens: readonly string[], sealer: DispatchStore['sealer'], listed: Listed): FoundRun | undefined {
   const about = aboutOf(tokens, listed)
   if (!about) return undefined
-  const { uuid, run, state, startedMs = 0, spec } = listed
+  const { uuid, run, state, startedMs = 0, finishedMs = 0, spec, end } = listed
   const sealedSpec = sealer.seal(JSON.stringify(spec), nameOf(uuid), uuid)
-  return { uuid, run, ...about, sealedSpec, running: state !== 'starting', startedMs }
+  const running = state !== 'starting'
+  return { uuid, run, ...about, sealedSpec, running, startedMs, ...(end && { end: { ...end, atMs: finishedMs } }) }
 }

@@ -1,6 +1,6 @@
 /**
  * What a machine remembers of runs that it has forgotten: the highest run of each container, so that older starts are refused
- * for ever. A file to which lines are appended. It is bounded: the oldest names become a floor for all containers that it does
+ * for ever, and how it ended, for a Redis that has gone back behind that. A file to which lines are appended. It is bounded: the oldest names become a floor for all containers that it does
  * not name, which holds since runs are drawn from one counter.
  */
 import { closeSync, fdatasyncSync, ftruncateSync, openSync, readFileSync, statSync } from 'node:fs'
@@ -10,14 +10,22 @@ export const mostNames = 100_000
 /** Of the bound: names that are kept when there are more. */
 const keptShare = 0.5
 
-interface Remembered {
+export interface Remembered {
   readonly run: number
   /** Whether it may have run. A run that never began may be started again. */
   readonly begun: boolean
+  /** How it ended, for one that was acknowledged to its end. */
+  readonly end?: PastEnd
+}
+
+export interface PastEnd {
+  readonly atMs: number
+  readonly exitCode?: number
+  readonly timedOut?: true
 }
 
 /** Its last character proves that a line is complete. */
-const form = /^(?:floor (\d{1,16})\.|([a-z0-9-]{27}) (\d{1,16}) ([bu]))$/
+const form = /^(?:floor (\d{1,16})\.|([a-z0-9-]{27}) (\d{1,16}) ([bu])(?: (\d{1,16}) (\d{1,3}|-) ([tn]))?)$/
 
 export class Past {
   readonly #path: string
@@ -48,12 +56,13 @@ export class Past {
   }
 
   /** It is on disk when this returns. To be called inside the gate. @throws ENOSPC, without an effect */
-  add(uuid: string, { run, begun }: Remembered): void {
+  add(uuid: string, remembered: Remembered): void {
+    const { run } = remembered
     const known = this.of(uuid)
     if (known.run > run || (known.run === run && known.begun)) return
     this.#lines += 1
-    this.#append(`${uuid} ${run} ${begun ? 'b' : 'u'}\n`)
-    this.#learn(uuid, { run, begun })
+    this.#append(lineOf(uuid, remembered))
+    this.#learn(uuid, remembered)
     this.#read = this.#signature()
     if (this.#names.size > this.#most || this.#lines > 2 * this.#most) this.#compact()
   }
@@ -80,7 +89,7 @@ export class Past {
       this.#floor = Math.max(this.#floor, run)
       this.#names.delete(uuid)
     }
-    const lines = [...this.#names].map(([uuid, { run, begun }]) => `${uuid} ${run} ${begun ? 'b' : 'u'}\n`)
+    const lines = [...this.#names].map(([uuid, remembered]) => lineOf(uuid, remembered))
     writeLasting(this.#path, Buffer.from(`floor ${this.#floor}.\n${lines.join('')}`))
     this.#lines = lines.length
     this.#read = this.#signature()
@@ -99,9 +108,9 @@ export class Past {
     const lines = signature === '' ? [] : readFileSync(this.#path, 'utf8').split('\n')
     this.#lines = lines.length
     for (const line of lines) {
-      const [, floor, uuid, run, mark] = form.exec(line) ?? []
+      const [, floor, uuid, run, mark, ...end] = form.exec(line) ?? []
       if (floor !== undefined) this.#floor = Number(floor)
-      else if (uuid !== undefined) this.#learn(uuid, { run: Number(run), begun: mark === 'b' })
+      else if (uuid !== undefined) this.#learn(uuid, { run: Number(run), begun: mark === 'b', ...endOf(end) })
     }
     this.#highest = Math.max(this.#highest, this.#floor)
     this.#read = signature
@@ -113,4 +122,16 @@ export class Past {
     this.#names.set(uuid, remembered)
     this.#highest = Math.max(this.#highest, remembered.run)
   }
+}
+
+function lineOf(uuid: string, { run, begun, end }: Remembered): string {
+  const { atMs, exitCode = '-', timedOut } = end ?? {}
+  const more = end ? ` ${atMs} ${exitCode} ${timedOut ? 't' : 'n'}` : ''
+  return `${uuid} ${run} ${begun ? 'b' : 'u'}${more}\n`
+}
+
+function endOf([atMs, exitCode, mark]: readonly (string | undefined)[]): Pick<Remembered, 'end'> {
+  if (atMs === undefined) return {}
+  const code = exitCode === '-' ? {} : { exitCode: Number(exitCode) }
+  return { end: { atMs: Number(atMs), ...code, ...(mark === 't' && { timedOut: true }) } }
 }

@@ -62,6 +62,18 @@ describe('Past', () => {
     ])
   })
 
+  it('remembers how a run ended, over compactions', () => {
+    const path = join(folder, 'ends')
+    const past = new Past(path, 4)
+    past.add(uuidOf(1), { run: 5, begun: true, end: { atMs: 17, exitCode: 3 } })
+    past.add(uuidOf(2), { run: 6, begun: true, end: { atMs: 18, timedOut: true } })
+    for (let run = 7; run <= 30; run++) past.add(uuidOf(3), { run, begun: true })
+    const read = new Past(path, 4)
+    expect(read.of(uuidOf(1))).toEqual({ run: 5, begun: true, end: { atMs: 17, exitCode: 3 } })
+    expect(read.of(uuidOf(2)).end).toEqual({ atMs: 18, timedOut: true })
+    expect(read.of(uuidOf(3))).toEqual({ run: 30, begun: true })
+  })
+
   it('keeps its file small when one container has many runs', () => {
     const past = new Past(join(folder, 'past'), 10)
     for (let run = 1; run <= 100; run++) past.add(uuidOf(1), { run, begun: true })
