@@ -73,6 +73,10 @@ interface Waiting {
 }
 
 const usualAnswerMs = 30_000
+/** Bytes of acknowledgements that a machine may leave unread. */
+const mostUnread = 1024 * 1024
+/** Bytes of one list: a machine has few runs at once, and each has its specification. */
+const mostListed = 8 * 1024 * 1024
 /** Of the question `hello`, which has none. */
 const helloId = 0
 
@@ -83,6 +87,7 @@ export class Attached {
   readonly #lists = new Map<number, Listed[]>()
   #lastId = helloId
   #isClosed = false
+  #listedBytes = 0
 
   constructor(options: AttachedOptions) {
     this.#options = options
@@ -123,7 +128,9 @@ export class Attached {
 
   /** Everything up to `seq` is stored. */
   ack(uuid: string, run: number, seq: number): void {
-    if (!this.#isClosed) this.#say({ type: 'ack', uuid, run, seq })
+    if (this.#isClosed) return
+    if (this.#options.stream.writableLength > mostUnread) this.#close(new Error('the machine reads nothing'))
+    else this.#say({ type: 'ack', uuid, run, seq })
   }
 
   close(): void {
@@ -169,6 +176,9 @@ export class Attached {
         if (this.#isClosed) return
         const heard = line === tooLong ? undefined : readHeard(line)
         if (!heard) throw new Error('the machine said what is no word of the protocol')
+        if (heard.type === 'listed') this.#listedBytes += String(line).length
+        if (this.#listedBytes > mostListed) throw new Error('the machine lists too much')
+        if (heard.type === 'listed' && !heard.more) this.#listedBytes = 0
         await this.#hear(heard)
       }
   }

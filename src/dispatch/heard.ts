@@ -6,6 +6,7 @@ import { type FromRunner, mostOutputBytes, mostRuns } from './protocol.ts'
 const count = z.int().min(0)
 const number = z.int().min(1)
 const words = z.string().max(4096)
+const uuid = z.string().regex(/^[a-z0-9]{5}-dz642-[a-z0-9]{15}$/)
 /** As long as the line lets it be. */
 const text = z.string()
 
@@ -23,7 +24,7 @@ const spec = z.object({
 })
 
 const listed = z.object({
-  ...{ uuid: words, run: number, owner: text, spec, seal: text },
+  ...{ uuid, run: number, owner: text, spec, seal: text },
   state: z.enum(['starting', 'running', 'ended', 'stale']),
   startedMs: count.optional(),
   finishedMs: count.optional(),
@@ -57,9 +58,9 @@ const message = z.discriminatedUnion('type', [
     more: z.literal(true).optional(),
     broken: words.optional(),
   }),
-  z.object({ type: z.literal('started'), id: count, uuid: words, run: number }),
-  z.object({ type: z.literal('killing'), id: count, uuid: words, run: number }),
-  z.object({ type: z.literal('entry'), uuid: words, run: number, seq: number, entry }),
+  z.object({ type: z.literal('started'), id: count, uuid, run: number }),
+  z.object({ type: z.literal('killing'), id: count, uuid, run: number }),
+  z.object({ type: z.literal('entry'), uuid, run: number, seq: number, entry }),
   z.object({ type: z.literal('beat'), atMs: count, load: z.number().min(0), broken: words.optional() }),
 ])
 

@@ -62,7 +62,11 @@ export class Cloud {
 
   /** A listing that begins after this question. @throws {RetryLater} as `call` */
   list(call: CloudCall): Promise<Listing> {
-    this.#next ??= this.#listNext(call.agent)
+    if (!this.#next) {
+      this.#next = this.#listNext(call.agent)
+      // Whoever waited may have gone meanwhile.
+      this.#next.catch(() => {})
+    }
     return until(this.#next, call.signal)
   }
 

@@ -23,7 +23,9 @@ async function createMachine(context: MachineContext): Promise<MachineResult> {
   if (typeof made === 'string') return end(context, made)
   const { teach } = context.parts
   const { id, address = '' } = made
-  await context.keeping.keep({ instance: id, address, state: 'booting' })
+  const kept = await context.keeping.keep({ instance: id, address, state: 'booting' })
+  // The sweep found it first, and gave it a record of its own.
+  if (kept.answer === 'taken') return end(context, `${id} has another record`)
   await teach({ kind: 'created', type: brief.type })
   return { events: [['info', `The cloud made ${id}`]] }
 }

@@ -11,6 +11,8 @@ import { MachineGone } from '../store/dispatch/keeping.ts'
 import { later } from './cloud.ts'
 import type { MachineContext, MachineResult, MachineStep } from './shape.ts'
 
+const heldMs = 10_000
+
 /** @param prefix names the steps of a list that removes what a failed creation made */
 export const endSteps = (prefix: string): readonly MachineStep[] => [
   { name: `${prefix}destroy`, kind: 'act', progress: 80, run: destroyMachine },
@@ -20,9 +22,12 @@ export const endSteps = (prefix: string): readonly MachineStep[] => [
 async function destroyMachine(context: MachineContext): Promise<MachineResult> {
   const brief = await briefOf(context)
   if (!brief || brief.instance === '') return 'nothing'
-  await context.keeping.keep({ state: 'shutdown', ending: brief.ending || 'its creation failed' })
+  const kept = await context.keeping.keep({ state: 'shutdown', ending: brief.ending || 'its creation failed' })
+  // What is on hold stays, whatever became of its operation.
+  if (kept.answer !== 'kept' || kept.brief.ending === '') throw new RetryLater('the machine is on hold', heldMs)
   await context.failpoint('before-act')
-  await destroy(context, brief.instance)
+  // An act has a slot, so it does not wait: what was refused is asked for again by the wait that follows.
+  await destroy(context, brief.instance).catch(ignoreRefusal)
   await context.failpoint('after-act')
   return { events: [['info', `Asked the cloud to end ${brief.instance}: ${brief.ending}`]] }
 }
@@ -45,8 +50,7 @@ async function destroy(context: MachineContext, id: string): Promise<void> {
     await driver.destroy(id, call)
     await call.failpoint('after-send')
   })
-  // What the cloud refuses now, an operator may allow later: the machine costs money until then.
-  await asked.catch(later).catch(refusedLater)
+  await asked.catch(later)
 }
 
 async function awaitGone(context: MachineContext): Promise<MachineResult> {
@@ -67,7 +71,8 @@ async function untilGone(context: MachineContext, id: string): Promise<void> {
   let againMs = clock.monotonicMs() + parts.times.shutdownMs
   while (!(await isGone(context, id)) && !(await isAbsentNow(context, id))) {
     if (clock.monotonicMs() >= againMs) {
-      await destroy(context, id)
+      // What the cloud refuses now, an operator may allow later: the machine costs money until then.
+      await destroy(context, id).catch(refusedLater)
       againMs = clock.monotonicMs() + parts.times.shutdownMs
     }
     await clock.sleep(Math.min(parts.times.probeMs, Math.max(1, againMs - clock.monotonicMs())), signal)
@@ -96,6 +101,10 @@ async function isAbsentNow({ call, keeping, parts: { cloud } }: MachineContext, 
   const { facts, nowMs } = await keeping.read()
   const { missingSinceMs } = facts
   return isAbsent({ seen: true, ...(missingSinceMs > 0 && { missingSinceMs }) }, nowMs)
+}
+
+function ignoreRefusal(error: unknown): void {
+  if (!(error instanceof CloudRefused)) throw error
 }
 
 function refusedLater(error: unknown): never {

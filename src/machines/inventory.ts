@@ -20,7 +20,8 @@ export async function takeInventory(context: MachineContext, { runs }: MachineRu
   for (const listed of runs) {
     const run = parts.found(listed)
     if (run) found.push(run)
-    else await context.report([['error', `The machine shows a run that is not ours: ${listed.uuid}`]])
+    // In no words of the machine, and so once for each machine: it may invent as many as it wants.
+    else await context.report([['error', 'The machine shows runs that are not ours']])
   }
   // What has ended takes no machine, and what is lacking frees one: then there is a place for what runs.
   const strays: FoundRun[] = []
@@ -33,7 +34,7 @@ export async function takeInventory(context: MachineContext, { runs }: MachineRu
     if (answer === 'other') strays.push(run)
     if (answer !== 'busy' && answer !== 'ahead') continue
     isWhole = false
-    await context.report([['error', `The machine runs ${run.uuid}, which the records do not allow (${answer})`]])
+    await context.report([['error', `The machine runs what the records do not allow (${answer})`]])
   }
   return { strays, isWhole }
 }

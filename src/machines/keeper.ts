@@ -1,11 +1,15 @@
 /** The keeper of a machine: the replica that owns its operation, between Redis and the runner. */
-import { LetGo } from '../base/errors.ts'
+import { LetGo, NeedsSomeone } from '../base/errors.ts'
 import type { MachineBrief } from '../dispatch/container.ts'
+import type { Warrant } from '../dispatch/protocol.ts'
+import type { Sending } from '../store/dispatch/keeping-words.ts'
 import { takeInventory } from './inventory.ts'
 import { Line } from './line.ts'
 import { Mailbox } from './mailbox.ts'
 import type { RunnerLink } from './ports.ts'
-import type { MachineContext, MachineResult } from './shape.ts'
+import type { MachineContext, MachineParts, MachineResult } from './shape.ts'
+
+const unkillable = 'a container does not end'
 
 interface Kill {
   readonly uuid: string
@@ -52,7 +56,7 @@ export class Keeper {
       this.#mailbox.check()
       const { brief, cancelled } = await keeping.read()
       if (brief.ending !== '') return { events: [['info', `It ends: ${brief.ending}`]] }
-      await this.#act(brief, cancelled)
+      await this.#act(brief, cancelled).catch(error => this.#line.failed(error))
       // A machine that boots answers nobody.
       if (this.#line.wasOpen && this.#line.awayMs > parts.times.letGoMs)
         throw new LetGo(`the machine cannot be reached: ${this.#line.reason}`)
@@ -134,7 +138,9 @@ export class Keeper {
     this.#context.call()
     // Who stops here may wake much later: the machine's fence refuses it.
     await this.#context.failpoint('before-send')
-    const answer = await link.start(parts.warrant(uuid, sent))
+    const warrant = warranted(parts, uuid, sent)
+    if (!warrant) return void (await keeping.tell(uuid, run, { what: 'lacks', why: 'what it runs cannot be read' }))
+    const answer = await link.start(warrant)
     await this.#context.failpoint('after-send')
     // An earlier run of it ends first: it is asked again.
     if (answer !== 'started' && answer.refused === 'busy') return
@@ -155,12 +161,23 @@ export class Keeper {
     if (now < kill.nextMs) return
     kill.nextMs = now + parts.times.signalMs
     if (now - kill.sinceMs > parts.times.termMs) {
-      await keeping.keep({ idleBehavior: 'drain', broken: 'a container does not end' })
+      // Its container is free once the machine is gone.
+      await keeping.keep({ broken: unkillable, ending: unkillable })
       return
     }
     if ((await link.kill(uuid, run)) === 'killing') return
     // Its end may be on its way; a run that no list has is proof.
     const { runs } = await link.list()
     if (!runs.some(each => each.uuid === uuid && each.run === run)) await keeping.tell(uuid, run, { what: 'lacks' })
+  }
+}
+
+/** @returns undefined where no key of ours opens what it runs: nothing was sent, so its machine can be spared */
+function warranted(parts: MachineParts, uuid: string, sent: Sending): Warrant | undefined {
+  try {
+    return parts.warrant(uuid, sent)
+  } catch (error) {
+    if (error instanceof NeedsSomeone) return undefined
+    throw error
   }
 }

@@ -3,7 +3,10 @@ import { expect, test } from 'vitest'
 import { LetGo, RetryLater } from '../base/errors.ts'
 import { AtQuota, CloudRefused, IntentOver, RateLimited, Unanswered } from '../clouds/errors.ts'
 import type { MachineBrief } from '../dispatch/container.ts'
+import { Unreachable } from '../ssh/errors.ts'
 import { EpochPassed } from './epoch.ts'
+import { machineKindOf } from './kind.ts'
+import type { MachineParts } from './shape.ts'
 import { Site, uuid } from './testing/site.ts'
 
 const container = { uuid, run: 0, supervisor: false }
@@ -140,16 +143,17 @@ test('a machine on hold is asked to run nothing new', async () => {
   await end(site, life)
 })
 
-test('a container is killed again and again, and its machine is broken when it does not end', async () => {
+test('a container is killed again and again, and its machine ends when it does not end', async () => {
   const site = new Site({ ...booted, container: { ...container, run: 100 } })
   const life = site.live('serve')
   await until(() => site.log).toContain('started 100')
   site.cancelled = 'asked for'
   site.ring()
-  await until(() => site.brief?.broken).toBe('a container does not end')
+  await until(() => site.brief?.ending).toBe('a container does not end')
   expect(site.log.filter(each => each === 'killed 100').length).toBeGreaterThan(1)
-  expect(site.brief?.idleBehavior).toBe('drain')
-  await end(site, life)
+  site.end()
+  await life
+  expect(site.log.at(-1)).toBe('gone')
 })
 
 test('a container that is to be killed is free when its machine never had the run', async () => {
@@ -236,4 +240,48 @@ test('an operation ends when an owner before buried the machine', async () => {
   await site.live('destroy')
   await site.live('gone')
   expect(site.log.filter(each => each === 'gone')).toHaveLength(1)
+})
+
+test('a machine on hold is not destroyed, whatever became of its operation', async () => {
+  const site = new Site({ ...booted, idleBehavior: 'hold' })
+  await expect(site.live('destroy')).rejects.toThrow(RetryLater)
+  expect(site.log).not.toContain('destroyed')
+})
+
+test('a refusal of the cloud to end a machine holds no slot, and is no end', async () => {
+  const site = new Site({ ...booted, ending: 'idle' })
+  site.onDestroy = async () => {
+    throw new CloudRefused('it is protected')
+  }
+  await expect(site.live('destroy')).rejects.toThrow('it is protected')
+  expect(site.events.map(([, text]) => text)).toContain('Asked the cloud to end i-1: idle')
+  expect(site.log).not.toContain('gone')
+})
+
+test('a creation ends without a call when another record has its machine', async () => {
+  const site = new Site()
+  site.isTaken = true
+  await site.live()
+  expect(site.log).not.toContain('destroyed')
+  expect(site.log.at(-1)).toBe('gone')
+})
+
+test('a channel that breaks amid a start is made again, and the run is the same', async () => {
+  const site = new Site({ ...booted, container })
+  let isBroken = true
+  site.onStart = () => {
+    if (isBroken) throw new Unreachable('broken pipe')
+  }
+  const life = site.live('serve')
+  await until(() => site.log).toContain('started 100')
+  isBroken = false
+  await until(() => site.log.filter(each => each === 'connected').length).toBeGreaterThan(1)
+  await until(() => site.log.filter(each => each === 'started 100').length).toBeGreaterThan(1)
+  await end(site, life)
+})
+
+test('the plan of a machine that cannot be opened ends nothing', async () => {
+  const kind = machineKindOf({} as MachineParts, { longestRequestMs: 1 })
+  const work = kind.begin({ claim: { record: { token: 't' } }, name: 'm', op: 1 } as never)
+  await expect(work.isComplete()).rejects.toThrow('sealing.keyFiles')
 })

@@ -21,7 +21,7 @@ export function machineKindOf(parts: MachineParts, limits: { readonly longestReq
     limits: {
       listMs: { create: undefined, delete: undefined, clean: undefined },
       // A call to a cloud kills nobody, and a machine that is given up costs money.
-      maxAttempts: 1_000,
+      maxAttempts: Number.MAX_SAFE_INTEGER,
       longestRequestMs: limits.longestRequestMs,
     },
     words: {
@@ -53,9 +53,12 @@ class MachineWork implements Work<MachineShape> {
     return { ...common, parts, keeping: insisting(parts.keeping, this.#own, common) }
   }
 
-  /** No client waits for it: a machine that cannot be made is ended by its list of steps, not by a failure. */
+  /**
+   * A machine that cannot be made is ended by its list of steps, never by a failure: that would end one that works, where only its
+   * plan cannot be opened here. The lease is left to expire, and an owner with the key goes on.
+   */
   async isComplete(): Promise<boolean> {
-    return false
+    throw new Error('the plan of a machine cannot be opened: is its key still in sealing.keyFiles?')
   }
 
   completed() {

@@ -66,6 +66,13 @@ export class Line {
     return this.#rarely.reason ?? 'it was not reached yet'
   }
 
+  /** The channel does not serve: another one is made. @throws what no other channel mends */
+  failed(error: unknown): void {
+    if (!(error instanceof Unreachable)) throw error
+    this.#link?.close()
+    this.#link = undefined
+  }
+
   open(): void {
     const stop = () => this.#closed.abort(this.#context.signal.reason)
     this.#context.signal.addEventListener('abort', stop, { once: true })

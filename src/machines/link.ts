@@ -33,7 +33,7 @@ export async function openLink({ stream, clock, epoch, secret, handlers }: LinkO
     ended: ended.signal,
     list: () => attached.list().catch(error => Promise.reject(translated(error))),
     start: warrant => attached.start(warrant).then(() => 'started' as const, refusalOf),
-    kill: (uuid, run) => attached.kill(uuid, run).then(() => 'killing' as const, unknownOf),
+    kill: (uuid, run) => attached.kill(uuid, run).then(() => 'killing' as const, unsent),
     ack: (uuid, run, seq) => attached.ack(uuid, run, seq),
     close: () => attached.close(),
   }
@@ -45,8 +45,10 @@ function refusalOf(error: unknown): StartAnswer {
   throw translated(error)
 }
 
-function unknownOf(error: unknown): 'unknown' {
+/** A supervisor that does not answer was asked, as far as anybody can. */
+function unsent(error: unknown): 'unknown' | 'killing' {
   if (error instanceof RefusedByRunner && error.why === 'unknown') return 'unknown'
+  if (error instanceof RefusedByRunner && error.why === 'broken') return 'killing'
   throw translated(error)
 }
 

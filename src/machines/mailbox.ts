@@ -2,7 +2,8 @@
  * What the machine says of its runs, told to Redis in order and acknowledged after that. What was not acknowledged is told
  * again over the next channel, so nothing is lost while nobody listens.
  */
-import type { Entry } from '../dispatch/protocol.ts'
+import { type Entry, mostRuns } from '../dispatch/protocol.ts'
+import { Unreachable } from '../ssh/errors.ts'
 import type { Told } from '../store/dispatch/keeping.ts'
 import type { RunnerLink } from './ports.ts'
 import type { MachineContext } from './shape.ts'
@@ -54,6 +55,8 @@ export class Mailbox {
   /** Entries of this run are acknowledged, and told to nobody. */
   forget(uuid: string, run: number): void {
     this.#strays.add(`${uuid} ${run}`)
+    // A machine that invents runs gets another channel, which begins with none.
+    if (this.#strays.size > mostRuns) throw new Unreachable('the machine tells of too many runs')
   }
 
   /** @returns a promise where so much waits that nothing more is to be taken */
@@ -94,6 +97,7 @@ export class Mailbox {
       for (let letters = this.#take(); letters.length > 0; letters = this.#take()) await this.#tell(letters)
     } catch (error) {
       this.#letters = []
+      if (error instanceof Unreachable) return this.#link?.close()
       this.#defect = error
       this.#onTold()
     }

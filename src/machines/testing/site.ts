@@ -49,6 +49,9 @@ export class Site {
   isReachable = true
   onCreate: () => Promise<void> = async () => {}
   onLink: () => Promise<void> = async () => {}
+  onDestroy: () => Promise<void> = async () => {}
+  onStart: () => void = () => {}
+  isTaken = false
   onAdopt: (uuid: string) => 'known' | 'adopted' | 'other' | 'busy' = () => 'known'
   killAnswer: 'killing' | 'unknown' = 'killing'
   startAnswer: Awaited<ReturnType<RunnerLink['start']>> = 'started'
@@ -156,7 +159,10 @@ export class Site {
       list: async () => [...this.#instances.values()],
       find: async id => this.#instances.get(id) ?? { ...this.#instance(id), state: 'gone' },
       setTags: async (_, tags) => void this.log.push(`tagged ${Object.keys(tags)}`),
-      destroy: async () => void this.log.push('destroyed'),
+      destroy: async () => {
+        await this.onDestroy()
+        this.log.push('destroyed')
+      },
       orphans: async () => [],
       remove: async () => {},
       close: async () => {},
@@ -171,6 +177,9 @@ export class Site {
     const read = async () => ({ brief: kept(), facts: this.facts, cancelled: this.cancelled, nowMs: Date.now() })
     const keep = async (_: unknown, { hostKey, place, asked, probed, missing, ...more }: MachineChanges) => {
       this.facts = { ...this.facts, ...(hostKey !== undefined && { hostKey }), ...(place !== undefined && { place }) }
+      if (this.isTaken && more.instance) return { answer: 'taken' as const }
+      const isHeld = more.ending && kept().ending === '' && kept().idleBehavior === 'hold' && kept().instance !== ''
+      if (isHeld) return { answer: 'held' as const, brief: kept() }
       const running = more.state === 'idle' && kept().container?.run ? { state: 'running' as const } : {}
       this.brief = { ...kept(), ...(more as Partial<MachineBrief>), ...running }
       if (probed) this.log.push('probed')
@@ -233,6 +242,7 @@ export class Site {
       list: async () => ({ runs: this.listed, broken: undefined }),
       start: async ({ run }) => {
         this.log.push(`started ${run}`)
+        this.onStart()
         return this.startAnswer
       },
       kill: async (of, run) => {

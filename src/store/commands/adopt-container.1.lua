@@ -1,16 +1,20 @@
 -- Writes that a machine runs a container, or has run it, as its runner has said by a warrant of ours, after a loss of data. The
 -- higher run is the right one. What has ended takes no machine. Refused unless the caller owns the machine. Sent again, it answers
 -- `known`, or `other` once it is over.
--- @include time events draw owner dispatch containers machines
+-- @include time generation events draw owner dispatch containers machines
 -- KEYS: generation (hash)
--- ARGV: name op token uuid number owner run running startedMs view spec group shape priority runs mostAttempts what atMs detail reason
+-- ARGV: identity name op token uuid number owner run running startedMs view spec group shape priority runs mostAttempts what atMs detail reason
 --   number: the op of the uuid
 --   running: '1' if it has begun; startedMs: when, by the machine's clock
 --   what, …: as `tell-container`, of a run that has ended; else ''
--- returns: {'adopted'} | {'known'} | {'other'} (a higher run is elsewhere, or it is over: to be killed) | {'busy'} (it has another
+-- returns: {'comparing'} (the data are not compared yet: what they say of this owner may be old) |
+--   {'adopted'} | {'known'} | {'other'} (a higher run is elsewhere, or it is over: to be killed) | {'busy'} (it has another
 --   one that was sent) | {'ahead'} (a number is more than a day beyond Redis' clock) | {'fenced'}
-local name, op, token, uuid, number, owner, run, running, started_ms, view, spec, group, shape, priority, runs, most_attempts, what,
+local identity, name, op, token, uuid, number, owner, run, running, started_ms, view, spec, group, shape, priority, runs, most_attempts, what,
   at_ms, detail, reason = unpack(ARGV)
+if not compared(KEYS[1], identity) then
+  return { 'comparing' }
+end
 local brief = machine_of(name)
 if fenced(machine_key(name), op, token) or not brief then
   return { 'fenced' }

@@ -1,12 +1,16 @@
 -- Keeps output of a run: the beginning of all output, and its end. Refused unless the caller owns the machine, and the run is the
 -- present one of this machine. Sent again, it keeps nothing twice.
--- @include time events owner dispatch containers
+-- @include time generation events owner dispatch containers
 -- KEYS: generation (hash)
--- ARGV: name op token uuid run head tail pieces
+-- ARGV: identity name op token uuid run head tail pieces
 --   head, tail: bytes that are kept of the beginning, about, and of the end
 --   pieces: [[seq, stream, base64, bytes], …] as JSON, by their place in the runner's spool; no stream: so many bytes were lost
--- returns: {'kept', last seq} | {'other'} (this run is not this machine's any more) | {'fenced'}
-local name, op, token, uuid, run, head, tail, pieces = unpack(ARGV)
+-- returns: {'comparing'} (the data are not compared yet: what they say of this owner may be old) |
+--   {'kept', last seq} | {'other'} (this run is not this machine's any more) | {'fenced'}
+local identity, name, op, token, uuid, run, head, tail, pieces = unpack(ARGV)
+if not compared(KEYS[1], identity) then
+  return { 'comparing' }
+end
 -- What a piece takes beside its bytes.
 local overhead = 64
 -- Places beyond this would not be exact: what a machine says to be lost may lead there, and nothing more is kept then.

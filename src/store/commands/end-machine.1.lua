@@ -1,11 +1,15 @@
 -- A machine is gone by proof: its container waits again or has ended, and the machine is forgotten. Its operation ends afterwards.
 -- Refused unless the caller is the owner. Sent again, it changes nothing more.
--- @include time events owner dispatch containers machines
+-- @include time generation events owner dispatch containers machines
 -- KEYS: generation (hash)
--- ARGV: name op token mostAttempts trouble
+-- ARGV: identity name op token mostAttempts trouble
 --   trouble: for the container, if it was sent
--- returns: {'gone'} | {'fenced'}
-local name, op, token, most_attempts, trouble = unpack(ARGV)
+-- returns: {'comparing'} (the data are not compared yet: what they say of this owner may be old) |
+--   {'gone'} | {'fenced'}
+local identity, name, op, token, most_attempts, trouble = unpack(ARGV)
+if not compared(KEYS[1], identity) then
+  return { 'comparing' }
+end
 if fenced(machine_key(name), op, token) then
   return { 'fenced' }
 end

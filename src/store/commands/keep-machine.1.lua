@@ -1,11 +1,15 @@
 -- Keeps what the owner of a machine has found out. Refused unless the caller is the owner. Sent again, it changes nothing more.
--- @include time events owner dispatch containers machines
+-- @include time generation events owner dispatch containers machines
 -- KEYS: generation (hash)
--- ARGV: name op token changes
+-- ARGV: identity name op token changes
 --   changes: as `MachineChanges` in keeping.ts, as JSON, but for numbers, which are texts
--- returns: {'fenced'} (another owner, or gone by proof) | {'taken'} (another machine has this id of the cloud: nothing is kept) |
+-- returns: {'comparing'} (the data are not compared yet: what they say of this owner may be old) |
+--   {'fenced'} (another owner, or gone by proof) | {'taken'} (another machine has this id of the cloud: nothing is kept) |
 --   {'kept', brief} | {'held', brief} (it is on hold, so that it does not end)
-local name, op, token, json = unpack(ARGV)
+local identity, name, op, token, json = unpack(ARGV)
+if not compared(KEYS[1], identity) then
+  return { 'comparing' }
+end
 local record = machine_key(name)
 local brief = machine_of(name)
 if fenced(record, op, token) or not brief then

@@ -1,11 +1,15 @@
 -- Reads a machine for its owner.
--- @include time events owner dispatch
+-- @include time generation events owner dispatch
 -- KEYS: generation (hash)
--- ARGV: name op token
--- returns: {'fenced'} (another owner) | {'gone'} (by proof, and its operation is to end) |
+-- ARGV: identity name op token
+-- returns: {'comparing'} (the data are not compared yet: what they say of this owner may be old) |
+--   {'fenced'} (another owner) | {'gone'} (by proof, and its operation is to end) |
 --   {'read', now, brief, cancelled, hostKey, runnerHash, place, bootedMs, secretMs, missingSinceMs}; '' for what is not known
 --   cancelled: why its container is to be killed
-local name, op, token = unpack(ARGV)
+local identity, name, op, token = unpack(ARGV)
+if not compared(KEYS[1], identity) then
+  return { 'comparing' }
+end
 local brief = redis.call('HGET', keys.briefs, name)
 if fenced(machine_key(name), op, token) then
   return { 'fenced' }

@@ -1,12 +1,16 @@
 -- Writes that a machine is asked to run the container that it was assigned: a run is drawn, and from here on only proof frees the
 -- container. Sent again by the same machine, the run is the same.
--- @include time events draw owner dispatch containers
+-- @include time generation events draw owner dispatch containers
 -- KEYS: generation (hash)
--- ARGV: name op token uuid
--- returns: {'send', run, owner, view, spec, shape, priority} | {'wait'} (machines that may run it were not asked yet) | {'changed'} | {'hold'} |
+-- ARGV: identity name op token uuid
+-- returns: {'comparing'} (the data are not compared yet: what they say of this owner may be old) |
+--   {'send', run, owner, view, spec, shape, priority} | {'wait'} (machines that may run it were not asked yet) | {'changed'} | {'hold'} |
 --   {'drain'} | {'ending'} | {'broken'} | {'cancelled'} (it was sent, and is not to begin) | {'fenced'} |
 --   {'ahead'} (no run can be drawn)
-local name, op, token, uuid = unpack(ARGV)
+local identity, name, op, token, uuid = unpack(ARGV)
+if not compared(KEYS[1], identity) then
+  return { 'comparing' }
+end
 local brief = machine_of(name)
 if fenced(machine_key(name), op, token) or not brief then
   return { 'fenced' }

@@ -169,7 +169,10 @@ export class KeepingStore {
   /** @throws {Fenced} when no longer the owner */
   async #call(name: string, by: Ownership, args: readonly (string | number)[]): Promise<Answer> {
     const keys = [this.#keys.dispatch.generation]
-    const answer = (await this.#connection.run(name, keys, [by.name, by.op, by.token, ...args])) as Answer
+    const all = (identity: string) => [identity, by.name, by.op, by.token, ...args]
+    const answer = (await this.#connection.run(name, keys, all)) as Answer
+    // A claim that came back with older data would go on as if nothing had happened since.
+    if (answer[0] === 'comparing') throw new RetryLater('the records are being compared with the cloud')
     if (answer[0] === 'fenced') throw new Fenced(`${name}: the machine has another owner, or is gone`)
     return answer
   }

@@ -34,7 +34,9 @@ export function piecesOf(entries: readonly SpoolEntry[], most: number): Piece[] 
   const found: Piece[] = []
   let open: { seq: number; stream: string; parts: Buffer[]; size: number } | undefined
   const close = () => {
-    if (open) found.push([open.seq, open.stream, Buffer.concat(open.parts).toString('base64'), open.size])
+    // Two streams of nothing would have the same place.
+    if (open && open.size > 0)
+      found.push([open.seq, open.stream, Buffer.concat(open.parts).toString('base64'), open.size])
     open = undefined
   }
   for (const [seq, entry] of entries) {

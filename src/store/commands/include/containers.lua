@@ -146,6 +146,8 @@ local function finish(container, state, trouble, fields)
   put(container, fields)
   say_state(container, trouble)
   local uuid = container.uuid
+  -- Nobody runs it any more, and it may have secrets.
+  redis.call('HDEL', container_key(uuid), 'spec')
   for _, kind in ipairs({ 'container:', 'container-events:', 'container-log:', 'container-log-tail:' }) do
     redis.call('PEXPIRE', tag .. kind .. uuid, keep_ended_ms)
   end
