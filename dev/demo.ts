@@ -15,6 +15,7 @@ import {
 import { type DemoOptions, parseOptions, usage } from './demo/options.ts'
 import { type DemoReport, formatGuide, formatLab, howToEnd, makeReport } from './demo/report.ts'
 import { roundSeconds, say } from './demo/say.ts'
+import { demoOfDispatch } from './dispatch/demo.ts'
 import { demoWithHub } from './hub/demo.ts'
 import { demoOfIdleness } from './idle/demo.ts'
 import { demoInCluster } from './in-cluster/demo.ts'
@@ -116,7 +117,8 @@ function remove(context: Context): Promise<number> {
   return removeLab(demo, stack.redis.url, options)
 }
 
-function demoFor({ inCluster, hub, tenants, idle, apps }: DemoOptions) {
+function demoFor({ inCluster, hub, tenants, idle, apps, dispatch }: DemoOptions) {
+  if (dispatch) return demoOfDispatch
   if (inCluster) return demoInCluster
   if (apps) return demoOfApps
   if (idle) return demoOfIdleness

@@ -17,6 +17,7 @@ describe('parseOptions', () => {
       notebooks: false,
       idle: false,
       apps: false,
+      dispatch: false,
       rollout: 0,
       cluster: { kubeconfig: undefined, context: undefined, realNode: 'auto', kwok: 1 },
     })
@@ -37,6 +38,7 @@ describe('parseOptions', () => {
       notebooks: false,
       idle: false,
       apps: false,
+      dispatch: false,
       rollout: 0,
       cluster: { kubeconfig: 'f', context: 'c', realNode: 'never', kwok: 7 },
     })
@@ -62,6 +64,24 @@ describe('--apps', () => {
       expect(() => parseOptions(['--apps', ...other.split(' ')]), other).toThrow(/not with --apps/)
     }
     expect(parseOptions('--in-cluster --apps --tenants'.split(' '))).toMatchObject({ inCluster: true, apps: true })
+  })
+})
+
+describe('--dispatch', () => {
+  it('allows a number of replicas, and no other story and no cluster', () => {
+    expect(parseOptions('--dispatch --once --replicas 2'.split(' '))).toMatchObject({ dispatch: true, replicas: 2 })
+    for (const other of [
+      '--hub',
+      '--idle',
+      '--tenants',
+      '--apps',
+      '--in-cluster',
+      '--no-lab',
+      '--kwok 1',
+      '--context c',
+    ]) {
+      expect(() => parseOptions(['--dispatch', ...other.split(' ')]), other).toThrow(/not with --dispatch/)
+    }
   })
 })
 

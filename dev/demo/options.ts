@@ -20,6 +20,7 @@ export const usage = `usage: npm run demo -- [OPTIONS]
   --idle              five labs are left alone: those that nobody uses end (needs a real node); with --hub through a Hub
   --apps              MLflow and Streamlit for a group, with a browser, through two gateways (needs a real node);
                       with --in-cluster: install apps and gateways too
+  --dispatch          twelve containers on machines of a cloud that is this host: no cluster, no root
   --hub-version N     its major version, 5 or 6 (default 6)
   --rollout N         with --in-cluster and --once: replace all replicas while N labs are created on KWOK
   --kubeconfig FILE   use this cluster instead of one in a box
@@ -45,6 +46,8 @@ export interface DemoOptions {
   readonly idle: boolean
   /** Whether a group has apps, instead of labs; in the cluster, beside labs. */
   readonly apps: boolean
+  /** Whether containers run on machines of a cloud, instead of labs. */
+  readonly dispatch: boolean
   /** Number of labs created while all replicas are replaced; 0 for no rollout. */
   readonly rollout: number
   /** The cluster. With a real node it gets one node of KWOK too, for machines that cannot have a real one. */
@@ -69,6 +72,7 @@ export function parseOptions(args: readonly string[]): DemoOptions {
     notebooks: values.notebooks,
     idle: values.idle,
     apps: values.apps,
+    dispatch: values.dispatch,
     rollout: values.rollout === undefined ? 0 : count('rollout', values.rollout),
     cluster: {
       kubeconfig: values.kubeconfig,
@@ -85,7 +89,7 @@ function parse(args: readonly string[]) {
   const text = { type: 'string' } as const
   const options = {
     ...{ once: flag, json: flag, 'keep-lab': flag, 'no-lab': flag, 'in-cluster': flag, rollout: text },
-    ...{ hub: flag, 'hub-version': text, tenants: flag, notebooks: flag, idle: flag, apps: flag },
+    ...{ hub: flag, 'hub-version': text, tenants: flag, notebooks: flag, idle: flag, apps: flag, dispatch: flag },
     ...{ replicas: number, users: number, kwok: text, kubeconfig: text, context: text },
   }
   try {
@@ -94,6 +98,8 @@ function parse(args: readonly string[]) {
     throw new UsageError((error as Error).message)
   }
 }
+
+const ofClusters = ['kwok', 'kubeconfig', 'context'] as const
 
 /** Refuses options that an installation in the cluster takes from its manifests, or does not support. */
 function refuseMixtures(values: ReturnType<typeof parse>): void {
@@ -108,6 +114,9 @@ function refuseMixtures(values: ReturnType<typeof parse>): void {
   }
   for (const name of ['hub', 'idle', 'tenants', 'kwok', 'kubeconfig', 'context'] as const) {
     if (values.apps && values[name] && !values['in-cluster']) throw new UsageError(`--${name}: not with --apps`)
+  }
+  for (const name of ['hub', 'idle', 'apps', 'tenants', 'in-cluster', 'no-lab', 'keep-lab', ...ofClusters] as const) {
+    if (values.dispatch && values[name]) throw new UsageError(`--${name}: not with --dispatch`)
   }
   const place = values.hub ? '--hub' : values['in-cluster'] ? '--in-cluster' : '--tenants'
   if (!values.hub && !values['in-cluster'] && !values.tenants) return

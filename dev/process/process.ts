@@ -7,6 +7,12 @@ import { searchPath } from './command.ts'
 /** Variable in the environment of every process of a run and of their children; its value is the state folder. */
 export const marker = 'SKYLAB_BOX'
 
+/**
+ * The same of machines that replicas start in the cloud `loopback`, which get nothing of their environment
+ * (src/clouds/loopback/processes.ts). Its value is a folder below the state folder.
+ */
+export const machineMarker = 'SKYLAB_LOOPBACK_MACHINE'
+
 const pollMs = 20
 
 /** A process' identity: pids are reused, but not with the same start time. */
@@ -172,10 +178,12 @@ export function markedProcesses(): Array<ProcessId & { stateDir: string }> {
 
 function markerOf(pid: number): string | null {
   try {
-    const entry = readFileSync(`/proc/${pid}/environ`, 'latin1')
-      .split('\0')
-      .find(variable => variable.startsWith(`${marker}=`))
-    return entry?.slice(marker.length + 1) ?? null
+    const variables = readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0')
+    const values = [marker, machineMarker].flatMap(name => {
+      const found = variables.find(variable => variable.startsWith(`${name}=`))
+      return found?.slice(name.length + 1) ?? []
+    })
+    return values[0] ?? null
   } catch {
     return null
   }
