@@ -10,16 +10,12 @@ export interface SeenContainer {
   readonly instance: string
   readonly instance_type: string
   readonly exit_code: number | null
-  readonly scheduling_status: string
 }
 
 /** Of a machine, as the management API shows it. */
 export interface SeenMachine {
   readonly instance: string
   readonly address: string
-  readonly arvados_instance_type: string
-  readonly worker_state: string
-  readonly idle_behavior: string
 }
 
 export interface Wish {
@@ -51,8 +47,6 @@ export class DispatchClient {
 
   containers = async (): Promise<readonly SeenContainer[]> =>
     ((await this.#asAda('GET', '/containers?limit=100')) as { containers: SeenContainer[] }).containers
-
-  container = async (uuid: string) => (await this.#asAda('GET', `/containers/${uuid}`)) as SeenContainer
 
   output = async (uuid: string): Promise<string> => String(await this.#asAda('GET', `/containers/${uuid}/log`))
 

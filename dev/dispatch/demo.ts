@@ -29,7 +29,7 @@ interface Context {
   readonly signal: AbortSignal
 }
 
-/** What is left in the cloud once the held machine was killed, and how long that took. */
+/** What is left of the held machine once it was killed, and how long that took. */
 type Ended = Omit<Left, 'folder'> & { readonly seconds: number }
 
 export async function demoOfDispatch(options: DemoOptions, signal: AbortSignal): Promise<number> {
@@ -52,11 +52,16 @@ export async function demoOfDispatch(options: DemoOptions, signal: AbortSignal):
       await run.close()
     })
   }
-  const left = { machines: shown.ended.machines, processes: shown.ended.processes, folder: existsSync(run.stateDir) }
+  const { report, ended } = shown
+  const after = machineProcesses(cloudOf(run.stateDir).folder).length
+  const { seconds: killed, ...left } = {
+    ...ended,
+    processes: ended.processes + after,
+    folder: existsSync(run.stateDir),
+  }
   requireNothing(left)
   say(options, 'Nothing is left: no machine, no process, no folder.\n')
-  const { report, ended } = shown
-  const whole = { ...report, left, seconds: { ...report.seconds, killed: ended.seconds } }
+  const whole = { ...report, left, seconds: { ...report.seconds, killed } }
   if (options.once && options.json) process.stdout.write(`${JSON.stringify(whole)}\n`)
   return 0
 }
@@ -77,19 +82,19 @@ async function show(context: Context, stage: Stage, ready: number) {
   return { report, ended: await endHeld(stage, facts.held) }
 }
 
-/** Kills the held machine, as only an operator can, and says what is left of it. Ctrl-C, which ends the demo, does not end this. */
+/** Kills the held machine, as only an operator can, and looks for what is left of it. Ctrl-C ends the demo, and so begins this. */
 async function endHeld({ site, tell }: Stage, held: string): Promise<Ended> {
   const stage = makeStage(site, tell, AbortSignal.timeout(60_000))
+  const isListed = async () => (await stage.client.machines()).some(({ instance }) => instance === held)
   const begunMs = systemClock.monotonicMs()
-  tell('\nOnly the operator ends a machine on hold:')
-  const isThere = (await stage.client.machines()).some(({ instance }) => instance === held)
-  if (isThere) tell(`  ${await stage.client.manage('kill', held)}`)
-  await until(stage, `the end of ${held}`, async () => (await stage.client.machines()).length === 0)
+  tell('\nOnly an operator ends a machine on hold:')
+  if (await isListed()) tell(`  ${await stage.client.manage('kill', held)}`)
+  await until(stage, `the end of ${held}`, async () => !(await isListed()))
   const seconds = roundSeconds(systemClock.monotonicMs() - begunMs)
-  const machines = (await site.cloud.all()).filter(({ state }) => state !== 'gone').length
-  const processes = machineProcesses(site.cloud.folder).length
-  tell(`  after ${seconds} s the cloud has ${machines} machines, and ${processes} processes of machines run`)
-  return { machines, processes, seconds }
+  const machine = (await site.cloud.read(held))?.state !== 'gone'
+  const processes = machineProcesses(site.cloud.pathOf(held)).length
+  tell(`  after ${seconds} s it is ${machine ? 'still there' : 'gone'}, with ${processes} processes left`)
+  return { machine, processes, seconds }
 }
 
 /** They outlive replicas, and would outlive the demo where it failed. */

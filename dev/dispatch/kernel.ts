@@ -39,11 +39,13 @@ function linkOf(path: string): string {
   }
 }
 
-/** Processes of all machines below a folder. */
+/** Processes of a machine, by its folder, or of all machines below one. */
 export function machineProcesses(folder: string): number[] {
   return readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
-    .filter(pid => environmentOf(pid).some(variable => variable.startsWith(`${machineMark}=${folder}/`)))
+    .filter(pid =>
+      environmentOf(pid).some(variable => `${variable}/`.startsWith(`${machineMark}=${folder.replace(/\/$/, '')}/`)),
+    )
     .map(Number)
 }
 

@@ -42,8 +42,11 @@ export interface Facts {
 
 /** What is there after the held machine was killed, and after the demo. */
 export interface Left {
-  readonly machines: number
+  /** Whether the cloud still has the held machine. */
+  readonly machine: boolean
+  /** Of machines. */
   readonly processes: number
+  /** Whether that of the run is there. */
   readonly folder: boolean
 }
 
@@ -88,9 +91,13 @@ export function requireFacts({ containers, orphan, held, late, stayed }: Facts):
 }
 
 /** @throws where something stayed */
-export function requireNothing({ machines, processes, folder }: Left): void {
-  if (machines === 0 && processes === 0 && !folder) return
-  throw new Error(`left: ${machines} machines, ${processes} processes${folder ? ', the folder of the run' : ''}`)
+export function requireNothing({ machine, processes, folder }: Left): void {
+  const left = [
+    ...(machine ? ['the held machine'] : []),
+    ...(processes > 0 ? [`${processes} processes of machines`] : []),
+    ...(folder ? ['the folder of the run'] : []),
+  ]
+  if (left.length > 0) throw new Error(`left: ${left.join(', ')}`)
 }
 
 export function renderContainers(containers: readonly ContainerOutcome[]): string {

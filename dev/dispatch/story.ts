@@ -47,7 +47,7 @@ export async function tellStory(stage: Stage): Promise<Told> {
   const submitted = await submitAll(stage, patients)
   const running = await untilRunning(stage, submitted.slice(0, patients.length), begunMs)
   const [kept, held, drained] = running.containers as [SeenContainer, SeenContainer, SeenContainer]
-  const known = await onMachines(stage, held.instance, drained.instance)
+  const known = await begunOn(stage, held.instance, drained.instance)
   await manage(stage, held, drained)
   const { orphan, takeOver } = await killKeeper(stage, kept, patients[0]!)
   tell('\nThe three get their word, and the queue goes on:')
@@ -61,7 +61,7 @@ export async function tellStory(stage: Stage): Promise<Told> {
   const empty = since(begunMs)
   tell(`\nAfter ${empty} s the cloud is empty but for ${stayed.join(' ')}, which is on hold.`)
   tell(`  ${drained.instance}, which was drained, ended after its container; the others when nothing was left for them`)
-  const late = (await onMachines(stage, held.instance, drained.instance)).filter(uuid => !known.includes(uuid))
+  const late = (await begunOn(stage, held.instance, drained.instance)).filter(uuid => !known.includes(uuid))
   const isSame = orphan.sameProcess && after !== undefined && before === after
   const facts = { containers, orphan: { ...orphan, sameProcess: isSame }, late, stayed }
   return {
@@ -72,10 +72,10 @@ export async function tellStory(stage: Stage): Promise<Told> {
 
 function introduce({ site, tell }: Stage): void {
   const types = Object.entries(machineTypes).map(
-    ([name, { VCPUs, Price }]) => `${name} (${VCPUs} processors, ${Price} an hour)`,
+    ([name, { VCPUs, Price }]) => `${name} (VCPUs: ${VCPUs}, price: ${Price} an hour)`,
   )
   tell(`\nThe cloud is this host: each of its machines is a process with an SSH server of its own, made when it is needed.
-It offers ${types.join(' and ')}, ${mostMachines} machines at most at once.
+It offers the types ${types.join(' and ')}; ${mostMachines} machines at once, at most.
 ${site.replicas.length} replicas of Skylab share a Redis, and nothing else: ${site.replicas.map(({ name, pid }) => `${name} (pid ${pid})`).join(', ')}.`)
 }
 
@@ -118,9 +118,10 @@ async function manage({ client, tell }: Stage, held: SeenContainer, drained: See
   tell(`  ${await client.manage('drain', drained.instance)}`)
 }
 
-/** Containers that have, or had, one of these machines. */
-async function onMachines({ client }: Stage, ...machines: readonly string[]): Promise<string[]> {
-  return (await client.containers()).filter(({ instance }) => machines.includes(instance)).map(({ uuid }) => uuid)
+/** Containers that began on one of these machines. */
+async function begunOn({ client }: Stage, ...machines: readonly string[]): Promise<string[]> {
+  const begun = (await client.containers()).filter(({ state }) => state !== 'Queued' && state !== 'Locked')
+  return begun.filter(({ instance }) => machines.includes(instance)).map(({ uuid }) => uuid)
 }
 
 async function killKeeper(stage: Stage, kept: SeenContainer, patient: Patient) {

@@ -1,8 +1,10 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { isRunning, startProcess, stopProcess } from '../process/process.ts'
+import { isRunning, machineMarker, startProcess, stopProcess } from '../process/process.ts'
 import { clusterFolder, takeDown } from './teardown.ts'
 
 let folder: string
@@ -29,6 +31,15 @@ test('takeDown finds processes without a record by their marker', async () => {
   rmSync(join(folder, 'pids'), { recursive: true })
   await takeDown(folder)
   expect(isRunning(lost)).toBe(false)
+})
+
+test('takeDown ends machines of the cloud `loopback`, which are started by others and have no other marker', async () => {
+  const env = { PATH: process.env.PATH, [machineMarker]: join(folder, 'cloud/lo-1') }
+  const machine = spawn('sleep', ['1000'], { detached: true, stdio: 'ignore', env })
+  await once(machine, 'spawn')
+  const ended = once(machine, 'exit')
+  await takeDown(folder)
+  expect(await ended).toEqual([null, 'SIGKILL'])
 })
 
 test('takeDown ends a cluster alone, and leaves another folder with a similar name alone', async () => {
