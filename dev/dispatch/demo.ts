@@ -88,7 +88,8 @@ async function endHeld({ site, tell }: Stage, held: string): Promise<Ended> {
   const isListed = async () => (await stage.client.machines()).some(({ instance }) => instance === held)
   const begunMs = systemClock.monotonicMs()
   tell('\nOnly an operator ends a machine on hold:')
-  if (await isListed()) tell(`  ${await stage.client.manage('kill', held)}`)
+  const isHeld = await isListed()
+  tell(isHeld ? `  ${await stage.client.manage('kill', held)}` : `  ${held} has ended before`)
   await until(stage, `the end of ${held}`, async () => !(await isListed()))
   const seconds = roundSeconds(systemClock.monotonicMs() - begunMs)
   const machine = (await site.cloud.read(held))?.state !== 'gone'
