@@ -5,7 +5,8 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-const usualMounts = ['/sys/fs/cgroup', '/sys/fs/cgroup/unified']
+/** Version 2, alone or beside version 1. */
+export const usualMounts = ['/sys/fs/cgroup', '/sys/fs/cgroup/unified']
 
 export class Cgroup {
   readonly path: string

@@ -99,7 +99,8 @@ const fileOf = (dir: string) => join(dir, 'machine')
 
 const firstLine = (file: string) => readFileSync(file, 'utf8').slice(0, 500).split('\n')[0]
 
-function machineId(dir: string): string {
+/** By its state folder. */
+export function machineId(dir: string): string {
   const { dev, ino } = statSync(dir, { bigint: true })
   return createHash('sha256').update(`${dev}:${ino}`).digest('hex').slice(0, 16)
 }

@@ -1,6 +1,6 @@
 /** Builds the runner for tests, also without some of its guards. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { hash } from 'node:crypto'
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, type Plugin } from 'esbuild'
@@ -20,12 +20,10 @@ export function runnerProgram(controls = ''): Promise<string> {
 }
 
 async function buildRunner(controls: string): Promise<string> {
-  const dir = mkdtempSync(join(tmpdir(), 'skylab-runner-program-'))
-  process.once('exit', () => rmSync(dir, { recursive: true, force: true }))
-  const outfile = join(dir, 'runner.mjs')
-  await build({
+  const { outputFiles } = await build({
     entryPoints: [join(checkout, 'test/kit/runner/entry.ts')],
-    outfile,
+    outfile: 'runner.mjs',
+    write: false,
     bundle: true,
     platform: 'node',
     format: 'esm',
@@ -33,7 +31,14 @@ async function buildRunner(controls: string): Promise<string> {
     plugins: [without(controls.split(',').filter(Boolean))],
     logLevel: 'warning',
   })
-  return outfile
+  const { contents } = outputFiles[0]!
+  // By its contents: all processes of the tests share it, and none needs to remove it.
+  const dir = join(checkout, '.artefacts/runner-programs')
+  const file = join(dir, `${hash('sha256', contents).slice(0, 16)}.mjs`)
+  mkdirSync(dir, { recursive: true })
+  writeFileSync(`${file}.${process.pid}`, contents)
+  renameSync(`${file}.${process.pid}`, file)
+  return file
 }
 
 /** Edits files as they are read. */
