@@ -67,6 +67,7 @@ class Session {
     this.#runs = new Runs(machine, clock)
     this.#acts = new Acts({ machine, runs: this.#runs, env })
     this.#pushes = new Pushes({
+      clock,
       machine,
       runs: this.#runs,
       send: message => this.#send(message),

@@ -3,6 +3,7 @@
  * acknowledged one. Supervisors say when there is more, and the folder of runs is watched: no disk is polled.
  */
 import { existsSync, type FSWatcher, watch } from 'node:fs'
+import type { Clock } from '../base/clock.ts'
 import type { FromRunner } from '../dispatch/protocol.ts'
 import { follow } from './control.ts'
 import type { Runs } from './runs.ts'
@@ -10,9 +11,13 @@ import type { Machine } from './state/machine.ts'
 import { RunFolder } from './state/run-folder.ts'
 import { SpoolReader } from './state/spool-reader.ts'
 
+/** Until a run whose supervisor was lost is looked at again. */
+const againMs = 1000
+
 export interface PushesParts {
+  readonly clock: Clock
   readonly machine: Machine
-  readonly runs: Runs
+  readonly runs: Pick<Runs, 'all' | 'settle' | 'standing'>
   /** Resolves when there is room for more. */
   readonly send: (message: FromRunner) => Promise<void>
   readonly onFailure: (error: unknown) => void
@@ -132,13 +137,15 @@ class Push {
 
   /** Without a supervisor: a start is in progress, or it was lost. @returns whether there will be more */
   async #settle(): Promise<boolean> {
-    const { machine, runs } = this.#parts
-    return machine.gate.pass(async () => {
+    const { machine, runs, clock } = this.#parts
+    const standing = await machine.gate.pass(async () => {
       await runs.settle([this.#folder])
-      const standing = await runs.standing(this.#folder)
-      if (standing === 'held' || standing === 'ended') this.#awake()
-      return standing === 'held' || standing === 'ended'
+      return runs.standing(this.#folder)
     })
+    // It was lost after `settle` had looked, or its processes could not be killed.
+    if (standing === 'lost') clock.after(againMs, () => this.#awake())
+    else this.#awake()
+    return standing !== 'unbegun'
   }
 
   #awake(): void {

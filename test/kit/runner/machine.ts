@@ -206,6 +206,7 @@ export class Connected {
   readonly closed: Promise<Error | undefined>
   readonly exited: Promise<unknown>
   readonly stderr: Promise<string>
+  #isClosed = false
   #heard: () => void = () => {}
 
   constructor(child: ChildProcess, options: Partial<AttachedOptions>) {
@@ -228,6 +229,7 @@ export class Connected {
         this.#heard()
       },
       onClosed: error => {
+        this.#isClosed = true
         closed.resolve(error)
         this.#heard()
       },
@@ -235,11 +237,12 @@ export class Connected {
     })
   }
 
-  /** Resolves once what was told so far is so. */
+  /** Resolves once what was told so far is so. Rejects when the channel is closed before. */
   async until<T>(look: (told: readonly Told[]) => T | undefined): Promise<T> {
     for (;;) {
       const found = look(this.told)
       if (found !== undefined && found !== false) return found
+      if (this.#isClosed) throw new Error(`closed: ${await this.closed}; ${await this.stderr}`)
       await new Promise<void>(resolve => {
         this.#heard = resolve
       })
