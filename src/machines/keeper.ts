@@ -137,11 +137,11 @@ export class Keeper {
     const { run } = sent
     this.#context.call()
     // Who stops here may wake much later: the machine's fence refuses it.
-    await this.#context.failpoint('before-send')
+    await this.#context.failpoint('before-act')
     const warrant = warranted(parts, uuid, sent)
     if (!warrant) return void (await keeping.tell(uuid, run, { what: 'lacks', why: 'what it runs cannot be read' }))
     const answer = await link.start(warrant)
-    await this.#context.failpoint('after-send')
+    await this.#context.failpoint('after-act')
     // An earlier run of it ends first: it is asked again.
     if (answer !== 'started' && answer.refused === 'busy') return
     if (answer !== 'started' && answer.refused === 'run') this.#context.parts.sight.stale('run')
