@@ -2,5 +2,7 @@
 import './dispatch/cut-off.ts'
 import './dispatch/emptied.ts'
 import './dispatch/killed.ts'
+import './dispatch/leaks.ts'
+import './dispatch/liars.ts'
 import './dispatch/overlaps.ts'
 import './dispatch/owners.ts'

@@ -158,12 +158,6 @@ export class DispatchFleet {
     return new Machines(join(this.stateDir, 'cloud'))
   }
 
-  /** Asks a replica as this person. */
-  ask(path: string, as: keyof typeof people = 'admin', index = 0): Promise<Response> {
-    const headers = { authorization: `Bearer ${people[as].token}` }
-    return fetch(`${this.replicas[index]!.url}${path}`, { headers })
-  }
-
   /** Submits a container, as REST does. @returns its uuid */
   async submit(wish: Wish): Promise<string> {
     const { owner = 'ada', vcpus = 1, environment = {}, command, maxRunSeconds = 0, mostRuns = 3 } = wish

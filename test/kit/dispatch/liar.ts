@@ -56,10 +56,19 @@ if (!isLiar) {
       say({ type: 'welcome', epoch: asked.epoch, version: '1', highestRun: Number.MAX_SAFE_INTEGER })
     } else if (asked.type === 'list') {
       const spec = { command: ['true'], image: 'a', environment: {}, cwd: '/', mounts: {}, vcpus: 1, ramBytes: 1, maxRunSeconds: 0 }
-      const invented = { run: 7, owner: 'root', spec, state: 'running', startedMs: 1, seq: 2, seal: 'e30.00' }
+      const runtime_constraints = { vcpus: 1, ram: 1, gpus: 0 }
+      const scheduling_parameters = { preemptible: false, supervisor: false, max_run_time: 0 }
+      const view = { owner: 'root', command: ['true'], container_image: 'a', environment: {}, cwd: '/', mounts: {} }
+      const need = { vcpus: 1, ramBytes: 1, scratchBytes: 0, gpus: 0, preemptible: false }
+      const about = Buffer.from(JSON.stringify({
+        view: { ...view, runtime_constraints, scheduling_parameters, container_count_max: 3 },
+        shape: { need, tenant: 'default', supervisor: false }, priority: 500,
+      })).toString('base64url')
+      const invented = { run: 7, owner: 'root', spec, state: 'running', startedMs: 1, seq: 2, seal: about + '.00' }
       const runs = [
         { ...invented, uuid: 'zzzzz-dz642-000000000invent' },
-        { ...invented, uuid: uuid ?? 'zzzzz-dz642-00000000000more', run: Number.MAX_SAFE_INTEGER },
+        { ...invented, uuid: uuid ?? 'zzzzz-dz642-00000000000more', run: Date.now() * 1000 + 3600e6 },
+        { ...invented, uuid: 'zzzzz-dz642-0000000tomorrow', run: Number.MAX_SAFE_INTEGER },
       ]
       if (known) runs.push({ ...known, state: 'running', startedMs: 1, seq: 2, run: Date.now() * 1000 + 2 * 86400e6 })
       say({ type: 'listed', id: asked.id, runs })

@@ -48,6 +48,7 @@ export const controls: readonly Control[] = [
       { name: 'T3 ', expected: /slipped: create |every stale owner gives up|\["the namespace of / },
       // The world of toys refuses its writes, and nothing tells it that another owner has the operation.
       { name: 'toys T3', expected: /every stale owner gives up/ },
+      { name: 'dispatch V9 stopped', expected: /never gives up/ },
     ],
     edits: [
       {

@@ -8,7 +8,7 @@ import { initCommand } from '../../../../src/machines/init-command.ts'
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import { builtProgram } from '../../../kit/program/program.ts'
 import { testBed } from '../../../kit/testbed.ts'
-import { Site, until } from './shared.ts'
+import { insist, Site, until } from './shared.ts'
 
 const isStopped = (pid: number) => /^.*\) T /s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 
@@ -29,7 +29,8 @@ attack(
     trial.injected()
     const server = serverOf(site, instance)
     process.kill(server, 'SIGSTOP')
-    if (isStopped(server)) trial.landed()
+    await until(() => isStopped(server)).toBe(true)
+    trial.landed()
     await destroy.landed()
     // The scheduler has gone on since.
     const other = await site.submit()
@@ -58,12 +59,20 @@ attack(
     held.disarm()
     held.release()
     for (const uuid of uuids) await site.running(uuid)
+    // So that nobody can ask them for a while.
+    const machines = await Promise.all(uuids.map(uuid => site.machineOf(uuid)))
+    const servers = machines.map(({ instance }) => serverOf(site, instance))
+    for (const server of servers) process.kill(server, 'SIGSTOP')
     trial.injected()
     await fleet.redis.kill()
     rmSync(file, { recursive: true })
     cpSync(`${file}.copy`, file, { recursive: true })
     await fleet.redis.start()
     if ((await fleet.client.hget(`{${fleet.name}}:container:${uuids[0]}`, 'state')) === 'Queued') trial.landed()
+    // The scheduler goes on with what is newer than all that was found.
+    const other = await insist(() => site.submit())
+    await site.begun(other)
+    for (const server of servers) process.kill(server, 'SIGCONT')
     for (const uuid of uuids) await site.running(uuid)
     await site.judge()
   },
@@ -74,7 +83,7 @@ attack(
 async function makeAgain({ fleet }: Site, instance: string): Promise<string> {
   const first = (await fleet.cloud.read(instance))!
   const read = (file: string) => readFileSync(fleet.cloud.pathOf(instance, file), 'utf8')
-  const sets = { tag: 'InstanceSetID', values: [first.tags.InstanceSetID!] }
+  const sets = { tag: 'ArvadosInstanceSetID', values: [first.tags.ArvadosInstanceSetID!] }
   const program = [process.execPath, builtProgram(testBed().stateDir).program, 'loopback-machine']
   const driver = createLoopbackDriver({ directory: fleet.cloud.folder, sets, launch: program, clock: systemClock })
   const intent = {

@@ -16,14 +16,14 @@ export const points: readonly string[] = [
   ...['schedule.read', 'schedule.decided', 'schedule.written'],
   'instance.claim.before-act',
   ...around('create', [...act, ...commit]),
-  ...around('serve', ['before-send', 'after-send', ...commit]),
+  ...around('serve', [...act, ...commit]),
   ...around('destroy', [...act, ...commit]),
   ...['sweep.listed', 'sweep.read'],
 ]
 /** Each of another kind. */
 const few = [
   ...['schedule.decided', 'instance.create.create.before-send', 'instance.create.create.after-send'],
-  ...['instance.create.serve.before-send', 'instance.create.serve.after-send', 'instance.create.destroy.after-send'],
+  ...['instance.create.serve.before-act', 'instance.create.serve.after-act', 'instance.create.destroy.after-send'],
 ]
 
 /** Containers come and go until all blows have landed: one is made, runs and ends, so that each step is passed again. */
@@ -79,7 +79,8 @@ attack(
     const [begun] = site.witness.begins(lone)
     const supervisor = parentOf(begun!.pid)
     process.kill(supervisor, 'SIGKILL')
-    if (parentOf(begun!.pid) !== supervisor) trial.landed()
+    await until(() => parentOf(begun!.pid) !== supervisor).toBe(true)
+    trial.landed()
     for (const uuid of [off, lone]) await site.begun(uuid, 2)
     await site.judge()
   },

@@ -25,9 +25,10 @@ async function lieTo(trial: Trial, lie: Lie): Promise<void> {
   await until(diary).toContain(lie === 'inventions' ? 'entries' : 'hello')
   trial.landed()
   // It is drained, and its container runs elsewhere.
-  await site.begun(uuid)
-  const last = Number(await fleet.client.get(`{${fleet.name}}:dispatch-last`))
-  if (last > (Date.now() + dayMs) * 1000) trial.violation(`V14 the counter of runs is ${last}`)
+  const last = async () => Number(await fleet.client.get(`{${fleet.name}}:dispatch-last`))
+  const isAhead = async () => (await last()) > (Date.now() + dayMs) * 1000
+  await until(async () => site.witness.begins(uuid).length > 0 || (await isAhead())).toBe(true)
+  if (await isAhead()) trial.violation(`V14 the counter of runs is ${await last()}`)
   const { containers } = await fleet.containers.list({ limit: 100 })
   const all = containers.map(({ view }) => view.uuid).sort()
   if (all.join() !== [honest, uuid].sort().join()) trial.violation(`V14 there are containers ${all}`)

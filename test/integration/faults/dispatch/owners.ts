@@ -4,10 +4,10 @@ import { isWhole } from '../points.ts'
 import { points } from './killed.ts'
 import { Site, until } from './shared.ts'
 
-const ofMachines = points.filter(point => point.startsWith('instance.'))
+const ofMachines = points.filter(point => point.startsWith('instance.create.'))
 const few = [
   'instance.create.create.before-send',
-  'instance.create.serve.after-send',
+  'instance.create.serve.after-act',
   'instance.create.destroy.before-send',
 ]
 
@@ -20,12 +20,16 @@ attack(
       const stop = site.fleet.failpoints.arm(point, 'stop')
       const uuid = await site.submit()
       if (/destroy|gone/.test(point)) site.witness.letGo(uuid)
-      const { pid, user } = await stop.landed(1, 60_000)
+      const { pid, user, replica } = await stop.landed(1, 60_000)
       const stopped = site.owner(user!)
       // Another one has it now.
       await until(async () => (await site.owner(user!)) !== (await stopped)).toBe(true)
       trial.landed()
       process.kill(pid, 'SIGCONT')
+      const gaveUp = () => site.logged(replica, user!).includes('operation is no longer ours')
+      await until(gaveUp)
+        .toBe(true)
+        .catch(() => trial.violation(`V9 stopped at ${point}, it never gives up`))
       await site.begun(uuid)
       site.witness.letGo(uuid)
       await until(() => site.stateOf(uuid)).toBe('Complete')

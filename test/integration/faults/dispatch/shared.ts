@@ -1,4 +1,6 @@
 /** What the attacks on the dispatch share: a fleet with witnesses, and its judgement at rest. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, vi } from 'vitest'
 import { ApiError, RetryLater } from '../../../../src/base/errors.ts'
 import type { Trial } from '../../../kit/attack/attack.ts'
@@ -17,6 +19,18 @@ export function until(what: () => unknown): Checks {
   return {
     ...{ toBe: check('toBe'), toEqual: check('toEqual'), toContain: check('toContain') },
     toBeGreaterThan: check('toBeGreaterThan'),
+  }
+}
+
+/** Until the compare is over. */
+export async function insist<T>(work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!/compare/.test((error as Error).message)) throw error
+      await new Promise(resolve => setTimeout(resolve, 20))
+    }
   }
 }
 
@@ -67,8 +81,10 @@ export class Site {
     return (await this.found(uuid))?.state
   }
 
+  /** Or it has ended, which the judge looks at. */
   async begun(uuid: string, times = 1): Promise<void> {
-    await until(() => this.witness.begins(uuid).length).toBeGreaterThan(times - 1)
+    const isOver = async () => ['Complete', 'Cancelled'].includes((await this.stateOf(uuid)) ?? '')
+    await until(async () => this.witness.begins(uuid).length >= times || (await isOver())).toBe(true)
   }
 
   async running(uuid: string): Promise<void> {
@@ -105,6 +121,12 @@ export class Site {
     )
     const lines = texts.flatMap(text => text.split('\n')).filter(line => line.startsWith(name))
     return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
+  }
+
+  /** What a replica has logged of a machine. */
+  logged(replica: string, machine: string): readonly string[] {
+    const lines = readFileSync(join(this.fleet.stateDir, 'log', `${replica}.log`), 'utf8').split('\n')
+    return lines.filter(line => line.includes(`"instance:${machine}"`)).map(line => String(JSON.parse(line).msg))
   }
 
   /** Lets all go, waits until nothing is left, and judges. */
