@@ -1,4 +1,5 @@
-# The first process of a virtual machine, in its namespaces: BITS, ADDRESS, DISK, NAME and SHARED are in the environment.
+# The first process of a virtual machine, in its namespaces: BITS, ADDRESS, DISK, NAME, SHARED and WRITTEN are in the
+# environment.
 # From stdin come a line when the network card is there, and then the user data.
 set -e
 mount -t tmpfs -o "mode=755,size=$DISK" machine /mnt
@@ -20,6 +21,10 @@ for path in $SHARED; do
   if [ -d "$path" ]; then mkdir -p ".$path"; else mkdir -p ".${path%/*}"; touch ".$path"; fi
   mount --bind "$path" ".$path"
   mount -o remount,bind,ro ".$path"
+done
+for path in $WRITTEN; do
+  mkdir -p ".$path"
+  mount --bind "$path" ".$path"
 done
 hostname "$NAME"
 mkdir -p run/sshd var/lib/cloud usr/local/sbin

@@ -25,6 +25,8 @@ export interface MachineSpec {
   readonly diskBytes: number
   /** Paths of this machine that it has too, at the same place, and cannot change. */
   readonly shared: readonly string[]
+  /** The same for folders that it writes too. */
+  readonly written: readonly string[]
 }
 
 export class Machine {
@@ -113,7 +115,7 @@ export class Machine {
   }
 }
 
-function spawnMachine({ id, address, network, stateDir, diskBytes, shared }: MachineSpec): ChildProcess {
+function spawnMachine({ id, address, network, stateDir, diskBytes, shared, written }: MachineSpec): ChildProcess {
   mkdirSync(join(stateDir, 'log'), { recursive: true })
   const log = openSync(join(stateDir, 'log', `machine-${id}.log`), 'a')
   const namespaces = ['--net', '--pid', '--mount', '--uts', '--ipc', '--fork', '--kill-child=KILL']
@@ -121,6 +123,7 @@ function spawnMachine({ id, address, network, stateDir, diskBytes, shared }: Mac
   const env = {
     ...{ PATH: searchPath.join(delimiter), ADDRESS: address, NAME: id, [marker]: stateDir },
     ...{ BITS: String(network.bits), DISK: String(diskBytes), SHARED: shared.join(' ') },
+    WRITTEN: written.join(' '),
   }
   const child = spawn('setpriv', args, { env, cwd: '/', stdio: ['pipe', 'pipe', log] })
   closeSync(log)

@@ -6,6 +6,8 @@ export interface MachinesOptions {
   readonly stateDir: string
   /** Paths of this machine that all of them have too, such as a program; without blanks. */
   readonly shared?: readonly string[]
+  /** The same for folders that they write too, such as one where all containers leave a mark. */
+  readonly written?: readonly string[]
   /** Of the changes on the disk of each. Default 256 MiB; they are in memory as far as they are used. */
   readonly diskBytes?: number
   /** Called when one ends by itself. */
@@ -29,9 +31,19 @@ export class Machines {
   }
 
   boot({ id, address, userData }: { id: string; address: string; userData: string }): Machine {
-    const { stateDir, shared = [], diskBytes = 256 << 20, onEnd } = this.#options
+    const { stateDir, shared = [], written = [], diskBytes = 256 << 20, onEnd } = this.#options
     const card = `${this.network.bridge}v${this.#cards++}`
-    const machine = new Machine({ id, address, userData, card, stateDir, shared, diskBytes, network: this.network })
+    const machine = new Machine({
+      id,
+      address,
+      userData,
+      card,
+      stateDir,
+      shared,
+      written,
+      diskBytes,
+      network: this.network,
+    })
     this.#all.set(id, machine)
     void machine.ended.then(() => {
       if (this.#all.get(id) === machine && !this.#leaving.has(id)) onEnd?.(id)
