@@ -9,7 +9,7 @@ const others: Readonly<Record<Exclude<Wing, 'labs'>, { readonly files: RegExp; r
   tenants: { files: /^tenants\./, attacks: /^tenants / },
   idle: { files: /^idle\./, attacks: /^idle / },
   gateway: { files: /^gateway\./, attacks: /^gateway / },
-  dispatch: { files: /^dispatch(-fleet)?\./, attacks: /^dispatch / },
+  dispatch: { files: /^dispatch(-(chaos|fleet))?\./, attacks: /^dispatch / },
   apps: { files: /^(idle-)?apps\./, attacks: /^apps / },
 }
 

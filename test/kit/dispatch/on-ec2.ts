@@ -10,6 +10,8 @@ export interface CloudSite {
   readonly cloud: OwnCloud
   /** A folder of this host that all machines write too. */
   readonly audit: string
+  /** The folder of this host that has the runner, as `skylab`; all machines read it. */
+  readonly image: string
   /** The block `CloudVMs` for it, beside short times. */
   readonly block: NonNullable<DispatchFleetOptions['cloud']>
   close(): Promise<void>
@@ -33,7 +35,7 @@ export async function cloudSite(seed = 1): Promise<CloudSite> {
   const shared = [image, dirname(process.execPath), modules]
   const cloud = await ownCloud({ machines: { shared, written: [audit] }, seed })
   return {
-    ...{ cloud, audit, close: cloud.close },
+    ...{ cloud, audit, image, close: cloud.close },
     block: {
       ...{ Driver: 'ec2', DriverParameters: cloud.parameters, ImageID: 'ami-12345678', BootProbeCommand: probe },
       ...{ DeployRunnerBinary: '', DeployRunnerDirectory: image },

@@ -34,9 +34,10 @@ export class Witness {
     mkdirSync(this.folder)
   }
 
-  /** A command that runs until it is let go. */
-  command(): readonly string[] {
+  /** A command that runs for some seconds, or until it is let go. */
+  command(seconds?: number): readonly string[] {
     const { folder } = this
+    const letGo = `until [ -e ${folder}/go ] || [ -e ${folder}/$SKYLAB_CONTAINER_UUID.go ]; do sleep 0.1; done`
     const say = (kind: Line['kind']) =>
       `echo "${kind} $SKYLAB_CONTAINER_UUID $SKYLAB_CONTAINER_RUN $$ $(date +%s%3N)" >> ${folder}/log`
     return [
@@ -45,7 +46,7 @@ export class Witness {
 flock -n 9 || ${say('overlap')}
 ${say('begin')}
 echo "$SKYLAB_CONTAINER_UUID"
-until [ -e ${folder}/go ] || [ -e ${folder}/$SKYLAB_CONTAINER_UUID.go ]; do sleep 0.1; done
+${seconds === undefined ? letGo : `sleep ${seconds}`}
 ${say('end')}`,
     ]
   }
