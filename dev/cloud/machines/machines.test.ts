@@ -1,7 +1,7 @@
 /** Virtual machines of namespaces: what programs see of them, and what they leave. */
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,7 +25,9 @@ describe.skipIf(reason !== null)(
       folder = mkdtempSync(join(tmpdir(), 'skylab-machines-'))
       publicKey = keyPair('key')
       writeFileSync(join(folder, 'program'), '#!/bin/sh\necho the program\n', { mode: 0o755 })
-      machines = await Machines.open({ stateDir: folder, shared: [join(folder, 'program')], diskBytes: 16 << 20 })
+      mkdirSync(join(folder, 'audit'))
+      const [shared, written] = [[join(folder, 'program')], [join(folder, 'audit')]]
+      machines = await Machines.open({ stateDir: folder, shared, written, diskBytes: 16 << 20 })
     }, limitMs)
     afterAll(async () => {
       await machines?.close()
@@ -74,6 +76,8 @@ describe.skipIf(reason !== null)(
         expect(existsSync('/etc/mark')).toBe(false)
         expect(machine.read('/etc/mark')).toBe('x\n')
         await expect(ssh(machine.address, `echo x >${join(folder, 'program')}`)).rejects.toThrow()
+        await ssh(machine.address, `echo x >${join(folder, 'audit', 'mark')}`)
+        expect(readFileSync(join(folder, 'audit', 'mark'), 'utf8')).toBe('x\n')
         await expect(ssh(machine.address, 'head -c 20000000 /dev/zero >/var/full')).rejects.toThrow()
       },
       limitMs,

@@ -107,18 +107,16 @@ class Chaos {
     return took
   }
 
-  /** Kills a replica that keeps machines, every five seconds. The test restarts it two seconds later, as a node would. */
+  /** Kills one replica after another, every five seconds. The test restarts it two seconds later, as a node would. */
   async killUntil(signal: AbortSignal): Promise<void> {
-    for (let next = 0; !signal.aborted; ) {
+    const { replicas } = this.#fleet
+    for (let next = 0; !signal.aborted; next++) {
       await sleep(killEveryMs, undefined, { signal }).catch(() => {})
       if (signal.aborted) return
-      const { replicas } = this.#fleet
-      const found = await Promise.all(replicas.map(ownedBy))
-      const order = replicas.map((_, i) => (next + i) % replicas.length)
-      const index = order.find(i => (found[i] ?? 0) > 0)
-      if (index === undefined) continue
-      next = index + 1
-      await this.#kill(replicas[index]!, found[index]!)
+      const replica = replicas[next % replicas.length]!
+      // One that has not begun yet would be no blow.
+      await replica.ready(signal).catch(() => {})
+      if (!signal.aborted) await this.#kill(replica, await ownedBy(replica))
     }
   }
 
