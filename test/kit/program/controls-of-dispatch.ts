@@ -95,8 +95,8 @@ export const controlsOfDispatch: readonly Control[] = [
       },
       {
         file: 'src/machines/end.ts',
-        find: "  await context.keeping.keep({ state: 'shutdown', ending: brief.ending || 'its creation failed' })\n",
-        replace: '',
+        find: "const kept = await context.keeping.keep({ state: 'shutdown', ending: brief.ending || 'its creation failed' })",
+        replace: "const kept = { answer: 'kept', brief: { ending: 'a word' } }",
       },
     ],
   },
