@@ -179,13 +179,13 @@ describe('a container that runs', () => {
   })
 })
 
-test('operators cancel a container whoever owns it, and not one that is complete', async () => {
+test('operators cancel a container whoever owns it, and not one that has ended', async () => {
   const uuid = await dispatch().accept()
   const kill = async (id: string) =>
     (await rest.call('POST', `!/containers/kill?container_uuid=${id}&reason=cost`, 'operator')).status
   expect(await kill(uuid)).toBe(200)
   expect(await dispatch().found(uuid)).toMatchObject({ state: 'Cancelled', cancelled: 'via management API: cost' })
-  expect(await kill(uuid)).toBe(200)
+  expect(await kill(uuid)).toBe(409)
   expect((await rest.call('GET', `!/container?container_uuid=${uuid}`, 'operator')).status).toBe(404)
   const ran = await dispatch().sent()
   await dispatch().keeping.tell(ran.by, ran.uuid, ran.run, { what: 'ended', atMs: Date.now(), exitCode: 0 })
