@@ -5,10 +5,10 @@ import { systemClock } from '../../../../src/base/clock.ts'
 import { createLoopbackDriver } from '../../../../src/clouds/loopback/driver.ts'
 import { files } from '../../../../src/clouds/loopback/folder.ts'
 import { initCommand } from '../../../../src/machines/init-command.ts'
-import { attack, type Trial } from '../../../kit/attack/attack.ts'
+import type { Trial } from '../../../kit/attack/attack.ts'
 import { builtProgram } from '../../../kit/program/program.ts'
 import { testBed } from '../../../kit/testbed.ts'
-import { insist, Site, until } from './shared.ts'
+import { attackInFull, insist, Site, until } from './shared.ts'
 
 const isStopped = (pid: number) => /^.*\) T /s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 
@@ -16,7 +16,7 @@ const isStopped = (pid: number) => /^.*\) T /s.test(readFileSync(`/proc/${pid}/s
 const serverOf = (site: Site, instance: string): number =>
   Number(readFileSync(site.fleet.cloud.pathOf(instance, files.process), 'utf8').split(' ')[0])
 
-attack(
+attackInFull(
   'dispatch V1 cut off',
   async trial => {
     const site = await Site.start(trial, { cloud: { TimeoutProbe: '5s' } })
@@ -45,7 +45,7 @@ attack(
   { concurrent: true },
 )
 
-attack(
+attackInFull(
   'dispatch V1 Redis went back behind an assignment',
   async trial => {
     const site = await Site.start(trial, { aof: true })
@@ -94,7 +94,7 @@ async function makeAgain({ fleet }: Site, instance: string): Promise<string> {
   return (await driver.create(intent, [], call)).id
 }
 
-attack(
+attackInFull(
   'dispatch V1 two machines of one intent',
   async (trial: Trial) => {
     const site = await Site.start(trial)

@@ -1,7 +1,7 @@
 /** dispatch V12: Redis is emptied. The same runs go on, none is restarted, and none is denied. */
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import { isWhole } from '../points.ts'
-import { insist, Site, until } from './shared.ts'
+import { attackInFull, insist, Site, until } from './shared.ts'
 
 /** Asks for these containers all the time, and notes each answer that denies one. */
 class Askers {
@@ -101,7 +101,7 @@ if (isWhole)
   attack('dispatch V12 Redis restarted empty at rest', trial => loseAtRest(trial, 'restarted empty'), {
     concurrent: true,
   })
-attack(
+attackInFull(
   'dispatch V12 Redis emptied amid steps',
   async trial => {
     const site = await Site.start(trial)

@@ -5,7 +5,7 @@ import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import type { Arm } from '../../../kit/failpoints/failpoint-arms.ts'
 import { commandsOfKeepers, lossOf } from '../commands.ts'
 import { isWhole } from '../points.ts'
-import { Site, until } from './shared.ts'
+import { attackInFull, Site, until } from './shared.ts'
 
 const around = (step: string, places: readonly string[]) => places.map(place => `instance.create.${step}.${place}`)
 const act = ['before-act', 'before-send', 'after-send', 'after-act']
@@ -65,7 +65,7 @@ const parentOf = (pid: number): number =>
       .split(' ')[1],
   )
 
-attack(
+attackInFull(
   'dispatch V2 machine off, supervisor killed',
   async trial => {
     const site = await Site.start(trial, { replicas: 1 })
@@ -87,7 +87,7 @@ attack(
   { concurrent: true },
 )
 
-attack(
+attackInFull(
   'dispatch V2 reply lost after apply',
   async trial => {
     const site = await Site.start(trial, { replicas: 2, proxies: true, cloud: { TimeoutIdle: '1s' } })

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { machineMark } from '../../../../src/clouds/loopback/processes.ts'
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
-import { Site, until } from './shared.ts'
+import { attackInFull, Site, until } from './shared.ts'
 
 /** Processes of a machine that its keepers speak to. */
 function attachedTo(folder: string): readonly number[] {
@@ -55,6 +55,6 @@ async function stopBeforeSend(trial: Trial, isCancelled: boolean): Promise<void>
 }
 
 attack('dispatch V1 stopped before the start', trial => stopBeforeSend(trial, false), { concurrent: true })
-attack('dispatch V1 stopped before the start, cancelled meanwhile', trial => stopBeforeSend(trial, true), {
+attackInFull('dispatch V1 stopped before the start, cancelled meanwhile', trial => stopBeforeSend(trial, true), {
   concurrent: true,
 })

@@ -2,7 +2,7 @@
 import { attack } from '../../../kit/attack/attack.ts'
 import { isWhole } from '../points.ts'
 import { points } from './killed.ts'
-import { Site, until } from './shared.ts'
+import { attackInFull, Site, until } from './shared.ts'
 
 const ofMachines = points.filter(point => point.startsWith('instance.create.'))
 const few = [
@@ -40,7 +40,7 @@ attack(
   { concurrent: true, limitMs: 600_000 },
 )
 
-attack(
+attackInFull(
   'dispatch V9 cut off from Redis',
   async trial => {
     const site = await Site.start(trial, { replicas: 2, proxies: true })
