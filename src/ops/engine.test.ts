@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { Fenced, RetryLater } from '../base/errors.ts'
 import { Slots } from '../base/slots.ts'
 import { EpochAhead, Unreadable } from '../store/claims.ts'
-import { makeEngine, op } from './testing/engine.ts'
+import { beyondMs, makeEngine, op } from './testing/engine.ts'
 import { settled } from './testing/run.ts'
 
 describe('Engine', () => {
@@ -219,5 +219,22 @@ describe('Engine', () => {
     expect(calls).toEqual(['give back ada'])
     expect(lines).toMatchObject(logged)
     expect(room.free).toBe(room.places)
+  })
+
+  it('takes half of what an ended replica has left, and the rest after half an interval, when replicas share', async () => {
+    const orphans = ['ada', 'bob', 'eve', 'kim', 'lee']
+    const { start, pass, claimed } = makeEngine({ places: 9, orphans, shares: true })
+    await start()
+    expect(claimed).toEqual(['ada', 'bob', 'eve'])
+    await pass(beyondMs / 2)
+    expect(claimed).toEqual(['ada', 'bob', 'eve', 'kim'])
+    await pass(beyondMs / 2)
+    expect(claimed).toEqual(['ada', 'bob', 'eve', 'kim', 'lee'])
+  })
+
+  it('takes all that an ended replica has left when replicas do not share', async () => {
+    const { start, claimed } = makeEngine({ places: 9, orphans: ['ada', 'bob', 'eve'] })
+    await start()
+    expect(claimed).toEqual(['ada', 'bob', 'eve'])
   })
 })

@@ -68,12 +68,16 @@ export interface EngineOptions<R extends OperationRecord, F extends OperationFie
   readonly acceptance: Acceptance
   readonly ttlMs: number
   readonly scanIntervalMs: number
+  /** Whether operations last for days: then replicas share those that one has left. */
+  readonly shares?: boolean
 }
 
 /** Operations requested beyond the free slots, since other replicas take some of them. */
 const lookBeyond = 8
 /** How long an operation that could not be taken is skipped, unless a ring announces that it can be. */
 const refusedMs = 1_000
+/** Part of the interval until a replica looks again that left some to others. */
+const shareAgain = 0.5
 
 export class Engine<R extends OperationRecord = OperationRecord, F extends OperationFields = OperationFields> {
   readonly #options: EngineOptions<R, F>
@@ -162,19 +166,24 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
       // All beats are read only on the interval; after a ring, new and released operations are enough.
       const all = clock.monotonicMs() >= wholeLookAtMs
       if (all) wholeLookAtMs = clock.monotonicMs() + scanIntervalMs * (0.8 + Math.random() * 0.4)
-      await this.#look(all).catch(error => logUnexpected(log, error, 'looking for operations failed'))
+      const left = await this.#look(all).catch(error => logUnexpected(log, error, 'looking for operations failed'))
+      if (left) wholeLookAtMs = clock.monotonicMs() + scanIntervalMs * shareAgain
       this.#modes.on('ended')
     }
   }
 
-  async #look(all: boolean): Promise<void> {
-    const { owners, room, clock, log } = this.#options
+  /** @returns whether some are left to other replicas, which look soon */
+  async #look(all: boolean): Promise<boolean> {
+    const { owners, room, clock, log, shares = false } = this.#options
     const now = clock.monotonicMs()
     for (const [name, untilMs] of this.#refused) if (untilMs <= now) this.#refused.delete(name)
     const limit = room.free + lookBeyond + this.#refused.size
     const look = await owners.look(limit, all)
-    if (!look) return
-    const orphans = await this.#beats.orphans(look, name => this.#runs.has(name))
+    if (!look) return false
+    const found = await this.#beats.orphans(look, name => this.#runs.has(name))
+    // Who took all would be the one whose end stops all.
+    const orphans = shares ? found.slice(0, Math.ceil(found.length / 2)) : found
+    const left = orphans.length < found.length
     // Begun operations are taken even without a free slot: their clients already wait, and an operation that must act alone
     // would delay the claim. They queue for slots afterwards. An operation past its deadline is only ended.
     const begun = new Set([...orphans, ...look.overdue])
@@ -189,10 +198,11 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
       isClosed: () => this.#modes.mode === 'closed',
       onError: error => log.error({ err: error }, 'taking an operation failed'),
     })
-    if (look.waiting.length < limit) return
+    if (look.waiting.length < limit) return left
     // More may wait than were asked for.
     this.#modes.on('missed')
     if (refused > 0 && room.free > 0) this.#modes.on('woken')
+    return left
   }
 
   /** @returns false if another replica has the operation; true if it was taken, or cannot be taken by any replica now */

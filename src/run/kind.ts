@@ -61,6 +61,7 @@ export function joinKind<K extends Shape>(
     acceptance,
     ttlMs: config.engine.leaseTtlMs,
     scanIntervalMs: config.engine.scanIntervalMs,
+    shares: kind.name === 'instance',
   })
   return { name: kind.name, operations, acceptance, engine, leases, room }
 }

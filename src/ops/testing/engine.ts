@@ -15,16 +15,18 @@ import { redisMs } from './cluster.ts'
 import { recordOf, settled } from './run.ts'
 
 export const op = 7
-const beyondMs = 1_000_000
+export const beyondMs = 1_000_000
 
 /**
  * An engine whose operations end once the test answers their last script. `others`: users whose lease another has;
- * `unclaimed`, `unmade`: the error of the claim, or of making the run, by user; `held`: when leases are answered for.
+ * `orphans`: operations whose owner has ended; `unclaimed`, `unmade`: the error of the claim, or of making the run, by user; `held`: when leases are answered for.
  */
 export function makeEngine({
   kind = 'lab',
   places = 2,
   waiting = [] as string[],
+  orphans = [] as string[],
+  shares = false,
   others = [] as string[],
   room = new Slots(places),
   held = Promise.resolve(),
@@ -44,12 +46,14 @@ export function makeEngine({
     look: async (limit: number, all: boolean) => {
       looks.push(limit)
       const listed = waiting.slice(0, limit).map(name => ({ name, op }))
-      return { nowMs: redisMs, all, waiting: listed, owned: [], overdue: [] }
+      const owned = all ? orphans.map(name => ({ name, beat: 0 })) : []
+      return { nowMs: redisMs, all, waiting: listed, owned, overdue: [] }
     },
+    free: async () => {},
     claim: async (name: string) => {
       claimed.push(name)
       if (unclaimed[name]) throw unclaimed[name]
-      waiting.splice(waiting.indexOf(name), 1)
+      for (const list of [waiting, orphans]) if (list.includes(name)) list.splice(list.indexOf(name), 1)
       ends.set(name, Promise.withResolvers())
       return { record: recordOf({ op }), remainingMs: 60_000, nowMs: redisMs, foundOp: 0 }
     },
@@ -81,7 +85,7 @@ export function makeEngine({
     }
   }
   const engine = new Engine({
-    ...{ kind, owners, leases, createRun, clock, room, ttlMs: 10_000, scanIntervalMs: beyondMs },
+    ...{ kind, owners, leases, createRun, clock, room, shares, ttlMs: 10_000, scanIntervalMs: beyondMs },
     ...{ bell: { on: bell.add.bind(bell) }, acceptance: { announce, pause: async () => {} } },
     ...{ log: createLogger({ level: 'info', replica: 'r', destination }), metrics: createMetrics(new Registry()) },
   } as unknown as EngineOptions<OperationRecord, OperationFields>)
