@@ -28,6 +28,8 @@ export class Keeper {
   /** The run that was started over the present channel. */
   #started: string | undefined
   #kill: Kill | undefined
+  /** As the machine says; told once. */
+  #broken: string | undefined
 
   constructor(context: MachineContext) {
     this.#context = context
@@ -36,8 +38,11 @@ export class Keeper {
     this.#mailbox = new Mailbox(context, wake)
     this.#line = new Line(context, {
       onEntry: (uuid, run, seq, entry) => this.#mailbox.put(uuid, run, seq, entry),
-      onBeat: () => {
+      onBeat: broken => {
         this.#beatMs = clock.monotonicMs()
+        if (broken === undefined || this.#broken !== undefined) return
+        this.#broken = broken
+        wake()
       },
       onOpening: () => this.#mailbox.reset(),
       onOpen: link => this.#begin(link),
@@ -109,6 +114,7 @@ export class Keeper {
     const { link } = this.#line
     if (!link) return
     await this.#tellProbe()
+    if (this.#broken !== undefined && brief.broken === '') await this.#context.keeping.keep({ broken: this.#broken })
     const { container } = brief
     if (!container) {
       this.#kill = undefined

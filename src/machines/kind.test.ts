@@ -285,3 +285,12 @@ test('the plan of a machine that cannot be opened ends nothing', async () => {
   const work = kind.begin({ claim: { record: { token: 't' } }, name: 'm', op: 1 } as never)
   await expect(work.isComplete()).rejects.toThrow('sealing.keyFiles')
 })
+
+test('a machine that says that it is broken is written so, and asked to run nothing', async () => {
+  const site = new Site(booted)
+  const life = site.live('serve')
+  await until(() => site.log).toContain('asked what it runs')
+  site.line!.handlers.onBeat('a supervisor was lost')
+  await until(() => site.brief?.broken).toBe('a supervisor was lost')
+  await end(site, life)
+})

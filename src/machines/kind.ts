@@ -18,6 +18,7 @@ export function machineKindOf(parts: MachineParts, limits: { readonly longestReq
     name: machineKind,
     form: { parse: parseOperation, names: {} },
     drawsEpochs: true,
+    shares: true,
     limits: {
       listMs: { create: undefined, delete: undefined, clean: undefined },
       // A call to a cloud kills nobody, and a machine that is given up costs money.

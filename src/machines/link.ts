@@ -20,7 +20,7 @@ export async function openLink({ stream, clock, epoch, secret, handlers }: LinkO
   const attached = new Attached({
     ...{ stream, clock, secret },
     onEntry: ({ uuid, run, seq, entry }) => handlers.onEntry(uuid, run, seq, entry),
-    onBeat: handlers.onBeat,
+    onBeat: ({ broken }) => handlers.onBeat(broken),
     onClosed: error => ended.abort(new Unreachable(error?.message ?? 'the runner closed the channel')),
   })
   try {

@@ -28,7 +28,8 @@ export type StartAnswer =
 export interface LinkHandlers {
   /** The next one waits for a returned promise. */
   onEntry(uuid: string, run: number, seq: number, entry: Entry): void | Promise<void>
-  onBeat(): void
+  /** @param broken why the machine can start nothing any more */
+  onBeat(broken: string | undefined): void
 }
 
 /** Where outcomes of creations go, for all replicas. */

@@ -181,7 +181,7 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
     const look = await owners.look(limit, all)
     if (!look) return false
     const found = await this.#beats.orphans(look, name => this.#runs.has(name))
-    // Who took all would be the one whose end stops all.
+    // A replica that took all would stop all at its own end.
     const orphans = shares ? found.slice(0, Math.ceil(found.length / 2)) : found
     const left = orphans.length < found.length
     // Begun operations are taken even without a free slot: their clients already wait, and an operation that must act alone

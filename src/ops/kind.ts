@@ -23,6 +23,8 @@ export interface Kind<K extends Shape> {
   readonly form: RecordForm<K['record'], K['fields']>
   /** Whether each claim draws an epoch: a number higher than that of every earlier owner. */
   readonly drawsEpochs: boolean
+  /** Whether its operations last for days: then replicas share those that one of them has left. Default: no. */
+  readonly shares?: boolean
   readonly limits: Limits
   readonly words: Words
   /** The status after an operation that did not fail. `gone`: neither record nor subject is left. */

@@ -61,7 +61,7 @@ export function joinKind<K extends Shape>(
     acceptance,
     ttlMs: config.engine.leaseTtlMs,
     scanIntervalMs: config.engine.scanIntervalMs,
-    shares: kind.name === 'instance',
+    shares: kind.shares ?? false,
   })
   return { name: kind.name, operations, acceptance, engine, leases, room }
 }
