@@ -87,7 +87,7 @@ const cloudVMs = z.strictObject({
     .enum(['plain', 'hmac'])
     .default('plain')
     .describe(
-      'what the tag `InstanceSecret` has: the secret, as in Arvados, or its HMAC, by which nobody can be a machine',
+      'what the tag `InstanceSecret` has: the secret, as in Arvados, or its HMAC, by which nobody can be a machine; change it only while no machine is there',
     ),
   PollInterval: goDuration('10s').describe('longest time between two passes of the scheduler'),
   ProbeInterval: goDuration('10s').describe('interval of probes of one machine'),

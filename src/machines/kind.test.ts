@@ -294,3 +294,20 @@ test('a machine that says that it is broken is written so, and asked to run noth
   await until(() => site.brief?.broken).toBe('a supervisor was lost')
   await end(site, life)
 })
+
+test('a machine that boots is asked nothing before its probe succeeds', async () => {
+  const site = new Site({ ...booted, state: 'booting' })
+  site.hasBooted = false
+  const life = site.live('serve')
+  await until(() => site.log.filter(each => each === 'connected').length).toBeGreaterThan(1)
+  expect(site.line).toBeUndefined()
+  await end(site, life)
+})
+
+test('a machine that has served is asked what it runs, although its boot probe fails now', async () => {
+  const site = new Site({ ...booted, container: { ...container, run: 100 } })
+  site.hasBooted = false
+  const life = site.live('serve')
+  await until(() => site.log).toContain('started 100')
+  await end(site, life)
+})

@@ -126,7 +126,8 @@ export class Line {
     const isFirst = brief.probedMs === 0
     if (facts.hostKey === '') sight.reached((nowMs - brief.createdMs) / 1000)
     try {
-      if (!(await this.#hasBooted(machine))) return false
+      // A machine that has run containers is asked for them, whatever else has failed there.
+      if (brief.state === 'booting' && !(await this.#hasBooted(machine))) return false
       await this.#attach(machine, () => {
         if (isFirst) sight.booted('success')
         if (isFirst) sight.ready((nowMs - brief.createdMs) / 1000)

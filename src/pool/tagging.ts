@@ -13,6 +13,8 @@ export interface TaggingOptions {
   /** The present id of our set, and those of earlier tokens. */
   readonly sets: readonly string[]
   readonly types: ReadonlyMap<string, OfferedType>
+  /** `TagSecret`. With `hmac`, a secret that the tag itself has proves nothing: whoever writes tags knows it. */
+  readonly secrets?: 'plain' | 'hmac'
 }
 
 /** What a record needs of a machine that only the cloud knows. */
@@ -54,7 +56,8 @@ export class Tagging {
   /** The plan of a machine that is adopted: how it proves itself. Without the tag nothing proves it. */
   planOf(tags: Tags): { readonly secret: string } | { readonly digest: string } {
     const secret = own(tags, this.#options.names.instanceSecret)
-    return secret === '' || isMarkedSecret(secret) ? { digest: secret } : { secret }
+    if (isMarkedSecret(secret)) return { digest: secret }
+    return secret === '' || this.#options.secrets === 'hmac' ? { digest: '' } : { secret }
   }
 
   /** Tags that differ from the record. That of our set is not among them: who takes it away takes the machine. */

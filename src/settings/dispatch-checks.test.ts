@@ -89,6 +89,8 @@ describe('configWarnings of dispatch', () => {
       { DriverParameters: { ...ec2, AccessKeyID: 'A'.repeat(20), SecretAccessKey: 'not-a-secret' } },
       /^dispatch\.CloudVMs\.DriverParameters\.SecretAccessKey: is a secret in the configuration/,
     ],
+    [{}, { DeployPublicKey: false }, /^dispatch\.CloudVMs\.DeployPublicKey: has no effect/],
+    [{ tenants: { physics: { maxInstances: 2 } } }, {}, /^dispatch\.tenants\.physics: has no effect/],
     [{}, { TagSecret: 'plain' }, /^dispatch\.CloudVMs\.TagSecret: is plain/],
     [
       { Containers: { DispatchPrivateKey: 'key', RuntimeEngine: 'process' } },

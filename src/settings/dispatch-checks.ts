@@ -71,7 +71,7 @@ function fileProblems(dispatch: DispatchConfig, sealingFiles: readonly string[])
 /** @returns warnings: permitted settings that an operator should know about */
 export function dispatchWarnings({ dispatch }: Pick<Config, 'dispatch'>): string[] {
   if (!dispatch) return []
-  const { CloudVMs, Containers, InstanceTypes, managementTokenFile } = dispatch
+  const { CloudVMs, Containers, InstanceTypes, managementTokenFile, tenants } = dispatch
   const free = Object.entries(InstanceTypes).filter(([, { Price }]) => Price === 0)
   return [
     ...(managementTokenFile === undefined
@@ -81,11 +81,17 @@ export function dispatchWarnings({ dispatch }: Pick<Config, 'dispatch'>): string
       ? ['dispatch.CloudVMs.Driver: loopback runs what users send on this very host, and is for demos and tests']
       : []),
     ...(Containers.RuntimeEngine === 'process'
-      ? ['dispatch.Containers.RuntimeEngine: process runs commands on machines without an image, as the user of SSH']
+      ? [
+          'dispatch.Containers.RuntimeEngine: process runs commands on machines without an image, as root, beside what others left there',
+        ]
       : []),
     ...(CloudVMs.TagSecret === 'plain' && CloudVMs.Driver === 'ec2'
       ? ['dispatch.CloudVMs.TagSecret: is plain, so whoever may read tags of the account can pass for a machine']
       : []),
+    ...(CloudVMs.DeployPublicKey ? [] : ['dispatch.CloudVMs.DeployPublicKey: has no effect: machines get the key']),
+    ...Object.keys(tenants)
+      .filter(name => name !== 'default')
+      .map(name => `dispatch.tenants.${name}: has no effect: in this release all owners are of the tenant default`),
     ...('SecretAccessKey' in CloudVMs.DriverParameters
       ? ['dispatch.CloudVMs.DriverParameters.SecretAccessKey: is a secret in the configuration; name a file instead']
       : []),

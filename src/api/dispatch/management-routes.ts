@@ -45,7 +45,7 @@ export const containerReads = {
 export const containerKill = createRoute({
   ...{ ...common, method: 'post', path: `${managementRoot}/containers/kill`, operationId: 'killContainer' },
   summary: 'Cancel a container',
-  description: 'Cancels it, whoever owns it. One that runs gets SIGTERM until it ends.',
+  description: 'Cancels it, whoever owns it. One that runs gets SIGTERM, and SIGKILL if it goes on.',
   request: { headers: plainHeaders, query: schemas.containerKillQuery },
   responses: {
     200: done('it is, or will be, cancelled'),

@@ -124,8 +124,16 @@ const priority = z.number().int().min(0).max(1000)
 const priorityWords = 'higher ones run earlier; 0: it is not scheduled, and killed if it runs'
 const variableName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { error: 'is not the name of a variable' })
 
+/** Zod drops `__proto__` from records silently; nothing that was sent may be ignored. */
 const variables = ({ maxEnvNameLength, maxEnvValueLength }: Limits) =>
-  z.record(variableName.max(maxEnvNameLength), argument.max(maxEnvValueLength))
+  z.preprocess(
+    (value, context) => {
+      if (typeof value === 'object' && value !== null && Object.hasOwn(value, '__proto__'))
+        context.addIssue({ code: 'custom', message: 'is not the name of a variable', path: ['__proto__'] })
+      return value
+    },
+    z.record(variableName.max(maxEnvNameLength), argument.max(maxEnvValueLength)),
+  )
 
 interface Variables {
   readonly environment: Readonly<Record<string, string>>

@@ -36,7 +36,7 @@ export const listWords = `Containers by age, in pages. Those that have ended are
 export const getWords = `All of a container but the values of its secrets. \`scheduling_status\` says why it waits.`
 export const changeWords = `Changes its priority. 0 takes it from the scheduler; if a machine has it already, it is killed, and Cancelled.
 409 if it has ended.`
-export const cancelWords = `Cancels it. One that waits is Cancelled at once. One that runs gets SIGTERM until it ends. One that has ended stays as it is;
+export const cancelWords = `Cancels it. One that waits is Cancelled at once. One that runs gets SIGTERM, and SIGKILL if it goes on. One that has ended stays as it is;
 the answer has its state.`
 
 export const eventsWords = `Server-sent events, until the container has ended. \`id\` is \`<series>-<number>\`; \`event\` is one of

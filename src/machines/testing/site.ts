@@ -47,6 +47,7 @@ export class Site {
   /** What the machine runs. */
   listed: Listed[] = []
   isReachable = true
+  hasBooted = true
   onCreate: () => Promise<void> = async () => {}
   onLink: () => Promise<void> = async () => {}
   onDestroy: () => Promise<void> = async () => {}
@@ -225,7 +226,7 @@ export class Site {
     if (!this.isReachable) throw new Unreachable('no route')
     return {
       ...{ hostKey: 'key', changed: false, ended: new AbortController().signal },
-      probe: async () => ({ isReady: true, words: '' }),
+      probe: async () => ({ isReady: this.hasBooted, words: 'degraded' }),
       install: async () => ({ command: 'skylab', skipped: false }),
       channel: async () => ({}) as never,
       exec: async () => ({ exitCode: 0, stdout: '', words: '' }),

@@ -24,6 +24,11 @@ export async function makeDriver({ config, settings, clock }: Basics): Promise<D
   return createEc2Driver({ parameters, sets, clock, sshPort: CloudVMs.SSHPort, timeoutMs: longestCallMs })
 }
 
+/** Who logs in at machines; undefined: root. */
+export function loginOf({ CloudVMs }: NonNullable<Basics['config']['dispatch']>): string | undefined {
+  return CloudVMs.Driver === 'ec2' ? ec2Parameters.parse(CloudVMs.DriverParameters).AdminUsername : undefined
+}
+
 /** Types of a group share a quota of the cloud. */
 export function groupingOf({ config }: Pick<Basics, 'config'>): (providerType: string, preemptible: boolean) => string {
   const { Driver, DriverParameters } = config.dispatch!.CloudVMs

@@ -22,7 +22,7 @@ import type { FoundRun, Sending } from '../../store/dispatch/keeping.ts'
 import { containerKind } from '../../store/dispatch-keys.ts'
 import type { Basics } from '../basics.ts'
 import { joinKind } from '../kind.ts'
-import { longestCallMs } from './cloud.ts'
+import { loginOf, longestCallMs } from './cloud.ts'
 import type { DispatchSight } from './sight.ts'
 import type { DispatchStore } from './store.ts'
 
@@ -36,6 +36,8 @@ export interface KeeperShared {
 /** How often a good probe is told: a third of the shortest time by which it is judged would do. */
 const tellShare = 1 / 10
 const listMs = 2_000
+/** From the SIGKILL of a container until its end is told. */
+const killMs = 30_000
 
 export function joinKeepers(basics: Basics, store: DispatchStore, shared: KeeperShared) {
   const { config } = basics
@@ -70,6 +72,7 @@ function machineParts(
   const tokens = [token, ...previousTokens]
   const key = parsePrivateKey(privateKey, 'dispatch.Containers.DispatchPrivateKey')
   const names = tagNames(CloudVMs.TagKeyPrefix)
+  const user = loginOf(config.dispatch!)
   let program: Promise<RunnerProgram> | undefined
   const tagsOf = ({ name, type, idleBehavior }: MachineBrief, secret: string) => ({
     ...CloudVMs.ResourceTags,
@@ -85,7 +88,8 @@ function machineParts(
     sight: sight.machines,
     times: {
       ...{ probeMs: CloudVMs.ProbeInterval, shutdownMs: CloudVMs.TimeoutShutdown },
-      ...{ signalMs: CloudVMs.TimeoutSignal, termMs: CloudVMs.TimeoutTERM },
+      // The runner ends what does not end by itself, and needs a moment for that.
+      ...{ signalMs: CloudVMs.TimeoutSignal, termMs: CloudVMs.TimeoutTERM + killMs },
       ...{ letGoMs: 6 * CloudVMs.ProbeInterval, tellMs: CloudVMs.TimeoutProbe * tellShare },
     },
     program: () => {
@@ -105,10 +109,10 @@ function machineParts(
     }),
     pinTag: names.hostKey,
     groupOf: type => types.get(type)?.group ?? type,
-    connect: options => connect({ ...options, key }),
+    connect: options => connect({ ...options, key, user }),
     digest: tag => answer => (matchesSecretTag(tag, answer, tokens) ? tag : ''),
     bootProbe: CloudVMs.BootProbeCommand,
-    runnerEnv: `env SKYLAB_RUNNER_ENGINE=${Containers.RuntimeEngine}`,
+    runnerEnv: `env SKYLAB_RUNNER_ENGINE=${Containers.RuntimeEngine} SKYLAB_RUNNER_GRACE_MS=${CloudVMs.TimeoutTERM}`,
     link: (stream, epoch, plan, handlers) =>
       openLink({ stream, clock, epoch, secret: 'secret' in plan ? plan.secret : '', handlers }),
     warrant: (uuid, sending) => sealed(token, uuid, sending, opened(sealer, uuid, sending)),

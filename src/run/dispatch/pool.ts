@@ -31,7 +31,8 @@ export function joinPool(basics: Basics, store: DispatchStore, { cloud, types, s
   const { token, previousTokens } = settings.dispatch!
   const { keys, leases, machines, sealer } = store
   const names = tagNames(CloudVMs.TagKeyPrefix)
-  const tagging = new Tagging({ names, sets: instanceSetIds(token, previousTokens), types })
+  const sets = instanceSetIds(token, previousTokens)
+  const tagging = new Tagging({ names, sets, types, secrets: CloudVMs.TagSecret })
   const common = {
     cloud,
     leases,

@@ -24,7 +24,8 @@ export async function makeDispatchReplica(settings: Settings, createTracing?: Cr
   const { config, clock } = basics
   const store = joinDispatchStore(basics, {
     onComparing: () => pool.comparer.wake(),
-    whyComparing: () => pool.comparer.trouble,
+    // In no words of the cloud: they may name accounts and files.
+    whyComparing: () => (pool.comparer.trouble === undefined ? undefined : 'the cloud cannot be compared now'),
   })
   const driver = await makeDriver(basics)
   const types = typesOf(config.dispatch!, groupingOf(basics))

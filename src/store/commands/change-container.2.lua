@@ -16,11 +16,9 @@ if redis.call('EXISTS', nonce) == 1 then
   return { 'changed' }
 end
 local container = container_of(uuid)
-if not container then
+-- That of another owner is answered as one that there is not.
+if not container or (owner ~= '' and container.owner ~= owner) then
   return { redis.call('HLEN', keys.unasked) > 0 and 'unsure' or 'none' }
-end
-if owner ~= '' and container.owner ~= owner then
-  return { 'none' }
 end
 if has_ended(container) then
   return { 'ended' }

@@ -15,11 +15,9 @@ for i = 1, #flat, 2 do
     fields[#fields + 1], fields[#fields + 2] = flat[i], flat[i + 1]
   end
 end
-if not known.op then
+-- That of another owner is answered as one that there is not.
+if not known.op or (ARGV[3] ~= '' and known.owner ~= ARGV[3]) then
   return { redis.call('HLEN', keys.unasked) > 0 and 'unsure' or 'none' }
-end
-if ARGV[3] ~= '' and known.owner ~= ARGV[3] then
-  return { 'none' }
 end
 local waiting = redis.call('HEXISTS', keys.waiting, ARGV[2]) == 1
 return { 'found', fields, waiting and redis.call('HGET', keys.statuses, known.group) or '' }

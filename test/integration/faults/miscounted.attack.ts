@@ -22,8 +22,15 @@ const moments: readonly (readonly string[])[] = [
 const quotaOf = (fleet: Fleet, { username }: Client) =>
   fleet.world.kube.get('ResourceQuota', `nb-${username}`, fleet.namespace(username))
 
+interface Miscounted {
+  readonly user: Client
+  readonly uid: string
+  readonly held: ReturnType<Fleet['arm']>
+  readonly namespace: string
+}
+
 /** A creation whose quota counts a pod that does not exist, held at the last of these places. */
-async function miscounted(fleet: Fleet, places: readonly string[]) {
+async function miscounted(fleet: Fleet, places: readonly string[]): Promise<Miscounted> {
   const user = fleet.user()
   const hold = (place: string) => fleet.arm(`lab.create.${place}`, 'hold', { user: user.username })
   let held = hold('make.pod.before-act')
@@ -36,17 +43,24 @@ async function miscounted(fleet: Fleet, places: readonly string[]) {
   const { name, namespace, uid } = quota.metadata
   // The API server leaves this when the sender of a pod dies behind the charge.
   await fleet.world.kube.patch('ResourceQuota', name, namespace, { status: { used: quota.status.hard } }, 'status')
-  for (const place of places) {
+  for (const [index, place] of places.entries()) {
     const next = hold(place)
     held.release()
-    await next.landed()
+    const isHeld = next.landed().then(() => true)
+    // The cluster may count once more before the pod is made, on a busy machine: then nothing is wrong with this quota.
+    const isRecounted = index === 0 && user.follow().then(() => false)
+    if (!(await (isRecounted ? Promise.race([isHeld, isRecounted]) : isHeld))) {
+      isHeld.catch(() => {})
+      return miscounted(fleet, places)
+    }
+    if (isRecounted) isRecounted.catch(() => {})
     held = next
   }
   return { user, uid, held, namespace }
 }
 
 /** By the audit log, the quota was removed once and made twice, and the pod is younger than the new one. */
-async function expectRecounted(fleet: Fleet, { user, uid, namespace }: Awaited<ReturnType<typeof miscounted>>) {
+async function expectRecounted(fleet: Fleet, { user, uid, namespace }: Miscounted) {
   const { outcome, op } = await user.follow()
   expect(outcome).toBe('complete')
   const own = (await fleet.audit.writesOf(namespace)).filter(request => request.code < 300 && request.op === op)

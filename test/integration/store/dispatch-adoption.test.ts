@@ -244,6 +244,8 @@ test('until all machines were asked, nothing is assigned that may run on one of 
   await expect(containers.change(cancelled, undefined, { cancel: 'x' })).rejects.toMatchObject({ status: 503 })
   const foreign = uuidAt(1)
   await expect(containers.find(foreign)).rejects.toMatchObject({ status: 503 })
+  // Else the answer would say that somebody else has it.
+  await expect(containers.find(cancelled, 'somebody')).rejects.toMatchObject({ status: 503 })
   await expect(containers.log(foreign, 0)).rejects.toMatchObject({ status: 503 })
   await expect(containers.stream(foreign).read(undefined, 0)).rejects.toMatchObject({ status: 503 })
   await expect(containers.change(foreign, undefined, { cancel: 'x' })).rejects.toMatchObject({ status: 503 })

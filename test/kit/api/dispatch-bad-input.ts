@@ -56,6 +56,10 @@ const ofCommand: readonly BadContainerInput[] = [
 
 const ofVariables: readonly BadContainerInput[] = [
   { sent: 'a variable whose name has `=`', ...post({ environment: { 'A=B': '1' } }), ...at('environment', 'A=B') },
+  {
+    ...{ sent: 'a variable `__proto__`', ...at('environment', '__proto__') },
+    ...post({ environment: JSON.parse('{"__proto__": "1"}') }),
+  },
   { sent: 'a variable that is a number', ...post({ environment: { A: 1 } }), ...at('environment', 'A') },
   {
     sent: 'a secret variable with NUL',
