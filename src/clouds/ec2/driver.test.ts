@@ -97,6 +97,13 @@ test('create tries the next subnet when the first has no capacity, each with a t
   expect(new Set(tokens).size).toBe(2)
 })
 
+test('create says what a subnet lacked when EC2 wants a slower pace before the next one', async () => {
+  const dry = { code: 'InsufficientInstanceCapacity', status: 500 }
+  const { driver, ec2 } = await site({ RunInstances: [dry, { code: 'RequestLimitExceeded', status: 503 }] })
+  expect(await failure(driver.create(intent, [], call))).toBeInstanceOf(NoCapacity)
+  expect(subnetsOf(ec2)).toEqual([first, second])
+})
+
 test('create has no capacity when no subnet has', async () => {
   const full = { code: 'InsufficientFreeAddressesInSubnet' }
   const { driver, ec2 } = await site({ RunInstances: [full] })

@@ -11,7 +11,7 @@ import {
 import type { Clock } from '../../base/clock.ts'
 import type { Ec2Parameters } from '../../config/dispatch-ec2.ts'
 import type { CloudCall, Driver, Instance, Intent, PreResource } from '../driver.ts'
-import { CloudRefused, IntentOver, NoCapacity, Unanswered } from '../errors.ts'
+import { CloudRefused, IntentOver, NoCapacity, RateLimited, Unanswered } from '../errors.ts'
 import { Interfaces } from './interfaces.ts'
 import { pagesOf } from './pages.ts'
 import {
@@ -90,6 +90,8 @@ class Ec2Driver implements Driver {
       try {
         return await attempt(subnet)
       } catch (error) {
+        // The pace of calls ends this round. What it has learnt stands, or every round would begin with the type that lacks.
+        if (error instanceof RateLimited && refusal) throw refusal
         if (!(error instanceof NoCapacity)) throw error
         refusal = error
       }
