@@ -1,15 +1,13 @@
 /** The life of a process that serves dispatch: start, wait for Redis and the compare with the cloud, serve, drain. */
-import type { Readiness } from '../../api/monitoring.ts'
-import { inFull } from '../../base/reasons.ts'
 import type { Settings } from '../../settings/load.ts'
 import { live, uptimeMs } from '../life.ts'
 import { startParts } from '../part.ts'
 import { redisName } from '../readiness.ts'
 import { mayStart, reachRedis } from '../redis-ready.ts'
+import { firstCompare, readinessOf } from './readiness.ts'
 import { type DispatchReplica, makeDispatchReplica } from './replica.ts'
 
 const lookMs = 200
-const firstCompare = 'the first compare of the records with the cloud'
 
 /** Serves until SIGTERM or SIGINT, then hands its machines over and ends the process. What runs on them goes on. */
 export async function serveDispatch(settings: Settings): Promise<void> {
@@ -37,18 +35,4 @@ async function start(replica: DispatchReplica, waiting: Set<string>, signal: Abo
   startParts(stages, 'permitted')
   waiting.delete(firstCompare)
   basics.log.info({ uptimeMs: uptimeMs() }, 'ready')
-}
-
-function readinessOf(waiting: ReadonlySet<string>, { store, pool, rest }: DispatchReplica): Readiness {
-  const troubles = () => {
-    const redis = store.connection.trouble()
-    const { trouble } = pool.comparer
-    const caller = rest.trouble()
-    return [
-      ...(caller ? [caller] : []),
-      ...(redis ? [`${redisName}: ${inFull(redis)}`] : []),
-      ...(trouble ? [`the compare: ${trouble}`] : []),
-    ]
-  }
-  return { waitingFor: () => [...waiting], troubles }
 }
