@@ -17,7 +17,7 @@ import { idlePage } from './pages/idle-page.ts'
 import { mistakesPage } from './pages/mistakes-page.ts'
 import { tenantsPage } from './pages/tenants-page.ts'
 import { runCommand, UsageError } from './process/program.ts'
-import { appsUser, gatewayUser, notebooksUser, redisUsers, tenantsUser } from './redis/users.ts'
+import { appsUser, dispatchUser, gatewayUser, notebooksUser, redisUsers, tenantsUser } from './redis/users.ts'
 
 const docs = fileURLToPath(new URL('../docs/', import.meta.url))
 
@@ -33,6 +33,7 @@ interface Options {
 /** By path below `docs/`. */
 const makers: Readonly<Record<string, () => Promise<string>>> = {
   '../k8s/components/apps/users.acl': async () => appsUser(),
+  '../k8s/components/dispatch/users.acl': async () => dispatchUser(),
   '../k8s/components/gateway/users.acl': async () => gatewayUser(),
   '../k8s/components/notebooks/users.acl': async () => notebooksUser(),
   '../k8s/components/redis/users.acl': async () => redisUsers(),

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { appsUser, gatewayUser, notebooksUser, redisUsers, tenantsUser } from './users.ts'
+import { appsUser, dispatchUser, gatewayUser, notebooksUser, redisUsers, tenantsUser } from './users.ts'
 
 test('k8s/components/redis has the ACL that the program needs (npm run docs)', () => {
   expect(readFileSync(new URL('../../k8s/components/redis/users.acl', import.meta.url), 'utf8')).toBe(redisUsers())
@@ -29,4 +29,10 @@ test('gatewayUser is the text of the component, for some of the keys of apps', (
   const text = readFileSync(new URL('../../k8s/components/gateway/users.acl', import.meta.url), 'utf8')
   expect(text).toBe(gatewayUser())
   expect(text).toContain('user skylab-gateway reset on >PASSWORD ~{skylab-apps}:gw:* ')
+})
+
+test('dispatchUser is the text of the component, for a prefix of its own', () => {
+  const text = readFileSync(new URL('../../k8s/components/dispatch/users.acl', import.meta.url), 'utf8')
+  expect(text).toBe(dispatchUser())
+  expect(text).toContain('user skylab-dispatch reset on >PASSWORD ~{skylab-dispatch}:* ')
 })

@@ -38,5 +38,8 @@ export const appsUser = (password = passwordPlace): string => userOf(apps, passw
 export const gatewayUser = (password = passwordPlace): string =>
   `${gatewayAclLine({ name: 'skylab-gateway', password: `>${password}`, keyPrefix: apps })}\n`
 
+/** The text of `k8s/components/dispatch/users.acl`, as that of tenants. */
+export const dispatchUser = (password = passwordPlace): string => userOf('skylab-dispatch', password)
+
 const userOf = (name: string, password: string): string =>
   `${aclLine({ name, password: `>${password}`, keyPrefix: name })}\n`

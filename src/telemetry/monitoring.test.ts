@@ -5,6 +5,8 @@ import { describe, expect, it } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { servedMetrics } from '../../test/kit/telemetry/served-metrics.ts'
 import { createAppApiMetrics } from './app-api-metrics.ts'
+import { createDispatchGauges } from './dispatch-gauges.ts'
+import { createDispatchMetrics } from './dispatch-metrics.ts'
 import { collectProcessMetrics, forgetLabs } from './metrics.ts'
 
 const read = (name: string) => readFileSync(new URL(`../../k8s/monitoring/${name}`, import.meta.url), 'utf8')
@@ -22,6 +24,7 @@ const ruleFiles = [
   'tenants/prometheus-rule.yaml',
   'notebooks/prometheus-rule.yaml',
   'apps/prometheus-rule.yaml',
+  'dispatch/prometheus-rule.yaml',
 ]
 const rules = ruleFiles.flatMap(rulesOf)
 /** Without the heads of rows. */
@@ -32,13 +35,16 @@ const panels: readonly { title: string; targets: { expr: string }[] }[] = JSON.p
 /** Names of all series in use, with their labels. */
 function servedSeries(): Map<string, readonly string[]> {
   const registry = servedMetrics()
+  createDispatchMetrics(registry)
+  createDispatchGauges(registry, { census: async () => undefined, owned: () => 0 })
   collectProcessMetrics(registry)
   return new Map(
     registry.getMetricsAsArray().flatMap(metric => {
       const labels = (metric as unknown as { labelNames: readonly string[] }).labelNames
       const suffixes = metric.constructor.name === 'Histogram' ? ['_bucket', '_sum', '_count'] : ['']
-      // Prometheus' own label of a bucket is its bound.
-      const labelsOf = (suffix: string) => (suffix === '_bucket' ? [...labels, 'le'] : labels)
+      // Prometheus' own label of a bucket is its bound, and that of a summary its quantile.
+      const own = metric.constructor.name === 'Summary' ? ['quantile'] : []
+      const labelsOf = (suffix: string) => (suffix === '_bucket' ? [...labels, 'le'] : [...labels, ...own])
       return suffixes.map(suffix => [`${metric.name}${suffix}`, labelsOf(suffix)] as const)
     }),
   )
@@ -52,10 +58,10 @@ const asked = [
 
 describe.each(asked)('%s', (_, expr) => {
   it('uses existing series and labels', () => {
-    const names = [...expr.matchAll(/\b(?:skylab|process|nodejs)_\w+/g)].map(([name]) => name)
+    const names = [...expr.matchAll(/\b(?:skylab|arvados|process|nodejs)_\w+/g)].map(([name]) => name)
     expect(names.length).toBeGreaterThan(0)
     for (const name of names) expect([...series.keys()]).toContain(name)
-    for (const [, name, selector] of expr.matchAll(/\b(skylab_\w+)\{([^}]*)\}/g)) {
+    for (const [, name, selector] of expr.matchAll(/\b((?:skylab|arvados)_\w+)\{([^}]*)\}/g)) {
       for (const [, label] of selector!.matchAll(/(\w+)\s*[!=]~?"/g)) expect(series.get(name!)).toContain(label)
     }
   })
@@ -78,10 +84,11 @@ const all = (path: string) =>
   )
 
 it.each([
-  ['SkylabReplicasMissing', 'base', '!~"tenants|notebooks|apps|gateway"'],
+  ['SkylabReplicasMissing', 'base', '!~"tenants|notebooks|apps|gateway|dispatch"'],
   ['SkylabTenantsReplicasMissing', 'components/tenants', '="tenants"'],
   ['SkylabNotebooksReplicasMissing', 'components/notebooks', '="notebooks"'],
   ['SkylabAppsReplicasMissing', 'components/apps', '="apps"'],
+  ['SkylabDispatchReplicasMissing', 'components/dispatch', '="dispatch"'],
 ])('%s has the number of replicas of k8s/%s, and counts no others', (name, folder, matches) => {
   const { expr } = rules.find(({ alert }) => alert === name)!
   const [{ spec }] = all(`${folder}/deployment`)
@@ -93,6 +100,7 @@ it.each([
   ['tenants/pod-monitor.yaml', 'components/tenants', 'skylab-tenants'],
   ['notebooks/pod-monitor.yaml', 'components/notebooks', 'skylab-notebooks'],
   ['apps/pod-monitor.yaml', 'components/apps', 'skylab-apps'],
+  ['dispatch/pod-monitor.yaml', 'components/dispatch', 'skylab-dispatch'],
 ])('%s selects the replicas of k8s/%s alone, at a port that Prometheus may reach', (file, folder, name) => {
   const [deployment] = all(`${folder}/deployment`)
   const { template } = deployment.spec
@@ -112,6 +120,7 @@ it.each([
   ['tenants/kustomization.yaml', ['pod-monitor.yaml', 'prometheus-rule.yaml']],
   ['notebooks/kustomization.yaml', ['pod-monitor.yaml', 'prometheus-rule.yaml']],
   ['apps/kustomization.yaml', ['pod-monitor.yaml', 'prometheus-rule.yaml']],
+  ['dispatch/kustomization.yaml', ['pod-monitor.yaml', 'prometheus-rule.yaml']],
 ])('%s includes the PodMonitor and the rules', (file, files) => {
   expect(parse(read(file)).resources).toEqual(files)
 })
@@ -120,6 +129,14 @@ it('the row of apps has a panel for each metric of logs and GraphQL', () => {
   const shown = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)).join('\n')
   const names = createAppApiMetrics(new Registry())
   for (const metric of Object.values(names)) expect(shown).toContain((metric as unknown as { name: string }).name)
+})
+
+it('the row of containers has a panel for each metric of machines and containers', () => {
+  const shown = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)).join('\n')
+  const own = [...series.keys()].filter(name => /^(arvados_|skylab_dispatch_)/.test(name))
+  const names = own.filter(name => !/_(sum|count)$/.test(name))
+  expect(names.length).toBeGreaterThan(20)
+  for (const name of names) expect(shown).toContain(name)
 })
 
 it('the row of idle labs has a panel for each metric of the idle engine', () => {

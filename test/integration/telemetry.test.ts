@@ -10,6 +10,7 @@ import { run } from '../../dev/process/command.ts'
 import { useFleet } from '../kit/fleet/fleet.ts'
 import { alertTests, rolloutTest } from '../kit/pages/alerts.ts'
 import { appAlertTests, raisedAppAlerts } from '../kit/pages/app-alerts.ts'
+import { dispatchAlertTests, raisedDispatchAlerts } from '../kit/pages/dispatch-alerts.ts'
 import { gatewayAlertTests, raisedGatewayAlerts } from '../kit/pages/gateway-alerts.ts'
 import { idleAlertTests, raisedIdleAlerts } from '../kit/pages/idle-alerts.ts'
 import { notebookAlertTests, raisedNotebookAlerts } from '../kit/pages/notebook-alerts.ts'
@@ -154,6 +155,7 @@ test.each([
   ['notebooks/prometheus-rule', notebookAlertTests],
   ['apps/prometheus-rule', appAlertTests],
   ['gateway/prometheus-rule', gatewayAlertTests],
+  ['dispatch/prometheus-rule', dispatchAlertTests],
 ] as const)('promtool accepts the alerts of %s, and the cause of each important one raises it', async (name, tests) => {
   const file = ruleFile(name)
   const folder = await mkdtemp(join(tmpdir(), 'skylab-rules-'))
@@ -173,6 +175,7 @@ test.each([
   ['notebooks/prometheus-rule', raisedNotebookAlerts],
   ['apps/prometheus-rule', raisedAppAlerts],
   ['gateway/prometheus-rule', raisedGatewayAlerts],
+  ['dispatch/prometheus-rule', raisedDispatchAlerts],
 ])('each alert of %s has a case that raises it', async (name, raised) => {
   const { spec } = parse(await readFile(ruleFile(name), 'utf8'))
   const named = spec.groups[0].rules.map(({ alert }: { alert: string }) => alert)

@@ -10,7 +10,7 @@ const { kubectl, stateDir } = testBed()
 
 export interface OperatorsOverlay {
   /** The folder of `k8s/overlays` below it. Default: demo. */
-  readonly base?: 'demo' | 'gafaelfawr'
+  readonly base?: 'demo' | 'gafaelfawr' | 'oidc'
   /** Names of `files` with more objects. */
   readonly resources?: readonly string[]
   /** Folders of `k8s/components`, in their order. */

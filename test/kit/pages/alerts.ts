@@ -33,6 +33,8 @@ export const ofTenants = serving('tenants')
 export const ofNotebooks = serving('notebooks')
 /** A replica that serves apps. */
 export const ofApps = serving('apps')
+/** A replica that serves containers on machines. */
+export const ofDispatch = serving('dispatch')
 const always = { [here]: '1x120' }
 
 const stories: readonly Story[] = [
@@ -42,7 +44,7 @@ const stories: readonly Story[] = [
   { alert: 'SkylabDown', at: 5, series: { [ofTenants('1')]: '1x60', [ofNotebooks('2')]: '1x60' }, raised: true },
   {
     ...{ alert: 'SkylabReplicasMissing', at: 30, raised: true },
-    series: { ...always, [ofTenants('1')]: '1x60', [ofTenants('2')]: '1x60', [ofNotebooks('3')]: '1x60' },
+    series: { ...always, [ofTenants('1')]: '1x60', [ofDispatch('2')]: '1x60', [ofNotebooks('3')]: '1x60' },
   },
   {
     ...{ alert: 'SkylabRedisAway', at: 5, raised: false },
