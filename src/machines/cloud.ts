@@ -10,8 +10,6 @@ import { RateLimited, Unanswered } from '../clouds/errors.ts'
 export interface CloudParts {
   readonly driver: Driver
   readonly clock: Clock
-  /** The tag that names the intent of a machine. */
-  readonly intentTag: string
   /** Between two listings of this replica. */
   readonly listMs: number
   /** Until all replicas together may make the next call. */
@@ -49,15 +47,6 @@ export class Cloud {
       onCall(operation, error instanceof Error ? error.name : 'Error')
       throw error
     }
-  }
-
-  /**
-   * The machine of an intent by a listing that began after this question; undefined where that does not show it.
-   * @throws {RetryLater} as `call`
-   */
-  async byIntent(name: string, call: CloudCall): Promise<Instance | undefined> {
-    const all = await this.list(call)
-    return all.find(({ tags, state }) => tags[this.#parts.intentTag] === name && state !== 'gone')
   }
 
   /** A listing that begins after this question. @throws {RetryLater} as `call` */

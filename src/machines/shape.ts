@@ -1,5 +1,4 @@
 /** The types of machines as the engine sees them, and what their steps get. */
-import type { Clock } from '../base/clock.ts'
 import type { Intent } from '../clouds/driver.ts'
 import type { MachineBrief } from '../dispatch/container.ts'
 import type { Listed, Warrant } from '../dispatch/protocol.ts'
@@ -8,11 +7,11 @@ import type { ConnectOptions, Machine, MachineChannel } from '../ssh/machine.ts'
 import type { RunnerProgram } from '../ssh/program.ts'
 import type { FoundRun, KeepingStore, Sending } from '../store/dispatch/keeping.ts'
 import type { OperationFields, OperationRecord } from '../store/records.ts'
+import type { SubjectBell } from '../store/subject-bell.ts'
 import type { Cloud } from './cloud.ts'
 import type { Keeping } from './insisting.ts'
 import type { LinkHandlers, RunnerLink, Teach } from './ports.ts'
 import type { Sight } from './sight.ts'
-import type { Wakes } from './wakes.ts'
 
 /** What a creation needs and Redis keeps sealed. An adopted machine may have only the digest of its secret, from its tag. */
 export type MachinePlan = { readonly secret: string } | { readonly digest: string }
@@ -47,10 +46,9 @@ export interface MachineTimes {
 
 /** Parts that all keepers of a replica share. */
 export interface MachineParts {
-  readonly clock: Clock
   readonly cloud: Cloud
   readonly keeping: KeepingStore
-  readonly wakes: Wakes
+  readonly wakes: Pick<SubjectBell, 'on'>
   readonly teach: Teach
   readonly sight: Sight
   readonly times: MachineTimes

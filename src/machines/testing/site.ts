@@ -14,14 +14,15 @@ import {
   MachineGone,
   type Told,
 } from '../../store/dispatch/keeping.ts'
+import { machineKind } from '../../store/dispatch-keys.ts'
 import type { NewEvent } from '../../store/records.ts'
+import { SubjectBell } from '../../store/subject-bell.ts'
 import { noTracing } from '../../telemetry/tracing.ts'
 import { Cloud } from '../cloud.ts'
 import { machineKindOf } from '../kind.ts'
 import type { LinkHandlers, RunnerLink } from '../ports.ts'
 import type { MachineParts, MachineShape } from '../shape.ts'
 import { noSight } from '../sight.ts'
-import { Wakes } from '../wakes.ts'
 
 export const name = '0mach1'
 export const uuid = 'clust-dz642-000000000000001'
@@ -114,16 +115,17 @@ export class Site {
   })
 
   #parts(): MachineParts {
-    const wakes = new Wakes({
-      on: listener => {
+    const bell = {
+      on: (listener: unknown) => {
         this.#ring = listener as never
         return () => {}
       },
-    })
+    }
+    const wakes = new SubjectBell(bell, machineKind)
     return {
-      ...{ clock: systemClock, keeping: this.#keeping() as unknown as KeepingStore, wakes },
+      ...{ keeping: this.#keeping() as unknown as KeepingStore, wakes },
       cloud: new Cloud({
-        ...{ driver: this.#driver(), clock: systemClock, intentTag: 'Intent', listMs: 1 },
+        ...{ driver: this.#driver(), clock: systemClock, listMs: 1 },
         reserve: async () => 0,
         onCall: (operation, error) => void this.log.push(error ? `${operation}: ${error}` : operation),
       }),

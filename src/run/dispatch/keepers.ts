@@ -13,13 +13,13 @@ import { initCommand } from '../../machines/init-command.ts'
 import { machineKindOf } from '../../machines/kind.ts'
 import { openLink } from '../../machines/link.ts'
 import type { MachineParts } from '../../machines/shape.ts'
-import { Wakes } from '../../machines/wakes.ts'
 import type { Throttles } from '../../pool/throttle.ts'
 import { connect } from '../../ssh/connect.ts'
 import { parsePrivateKey } from '../../ssh/key.ts'
 import { type RunnerProgram, runnerProgram } from '../../ssh/program.ts'
 import type { FoundRun, Sending } from '../../store/dispatch/keeping.ts'
-import { containerKind } from '../../store/dispatch-keys.ts'
+import { containerKind, machineKind } from '../../store/dispatch-keys.ts'
+import { SubjectBell } from '../../store/subject-bell.ts'
 import type { Basics } from '../basics.ts'
 import { joinKind } from '../kind.ts'
 import { loginOf, longestCallMs } from './cloud.ts'
@@ -41,7 +41,7 @@ const killMs = 30_000
 
 export function joinKeepers(basics: Basics, store: DispatchStore, shared: KeeperShared) {
   const { config } = basics
-  const wakes = new Wakes(store.bell)
+  const wakes = new SubjectBell(store.bell, machineKind)
   const cloud = cloudOf(basics, shared)
   const parts: MachineParts = { ...machineParts(basics, store, shared), cloud, wakes, keeping: store.keeping }
   const kind = joinKind(basics, store, {
@@ -52,10 +52,9 @@ export function joinKeepers(basics: Basics, store: DispatchStore, shared: Keeper
   return { kind, cloud, close: () => wakes.close() }
 }
 
-function cloudOf({ config, clock }: Basics, { driver, throttles, sight }: KeeperShared): Cloud {
-  const { intent } = tagNames(config.dispatch!.CloudVMs.TagKeyPrefix)
+function cloudOf({ clock }: Basics, { driver, throttles, sight }: KeeperShared): Cloud {
   return new Cloud({
-    ...{ driver, clock, listMs, intentTag: intent },
+    ...{ driver, clock, listMs },
     reserve: () => throttles.reserve(),
     onCall: sight.onCall,
   })
@@ -83,7 +82,6 @@ function machineParts(
     [names.instanceSecret]: secretTag(secret, token, CloudVMs.TagSecret),
   })
   return {
-    clock,
     teach: outcome => throttles.teach(outcome),
     sight: sight.machines,
     times: {

@@ -1,6 +1,5 @@
 /** Joins REST of containers and of operators: identity of callers, services, routes. */
 import { createDispatchApi } from '../../api/dispatch/app.ts'
-import { ListenersByKey } from '../../base/listeners.ts'
 import { secretTest } from '../../base/secret-env.ts'
 import { ManagementService } from '../../containers/management.ts'
 import { ContainerService } from '../../containers/service.ts'
@@ -12,6 +11,7 @@ import type { MachineStore } from '../../store/dispatch/machines.ts'
 import { containerKind } from '../../store/dispatch-keys.ts'
 import type { Sealer } from '../../store/sealing.ts'
 import type { StreamReader } from '../../store/streams.ts'
+import { SubjectBell } from '../../store/subject-bell.ts'
 import type { DispatchMetrics } from '../../telemetry/dispatch-metrics.ts'
 import type { Basics } from '../basics.ts'
 import { joinOwnRest, type OwnRest } from '../own-rest.ts'
@@ -44,11 +44,11 @@ export function joinDispatchRest(basics: Basics, parts: DispatchRestParts): Disp
   const { containers: store, machines, streams, bell, sealer, types, dispatchMetrics } = parts
   const offered = [...types.values()]
   const rules = rulesOf(config.dispatch!)
-  const more = followBell(bell)
+  const more = new SubjectBell(bell, containerKind)
   const containers = new ContainerService({
     ...{ store, streams, sealer, rules, tenantOf, clock },
     types: () => offered,
-    onMore: more.on,
+    onMore: (uuid, listener) => more.on(uuid, listener),
     isSecret: secretTest(config.lab.secretPatterns),
   })
   const management = new ManagementService({
@@ -69,14 +69,4 @@ export function joinDispatchRest(basics: Basics, parts: DispatchRestParts): Disp
     },
     ...{ listen, trouble },
   }
-}
-
-/** One listener of the bell wakes all readers of outputs. */
-function followBell(bell: Pick<Bell, 'on'>) {
-  const listeners = new ListenersByKey()
-  const off = bell.on(({ subject }) => {
-    if (!subject) listeners.notifyAll()
-    else if (subject.kind === containerKind) listeners.notify(subject.name)
-  })
-  return { on: (uuid: string, listener: () => void) => listeners.add(uuid, listener), close: () => void off() }
 }
