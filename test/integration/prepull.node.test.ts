@@ -78,13 +78,15 @@ const paths = { daemonsets: '/apis/apps/v1', pods: '/api/v1' }
 const pullObjects = (kube: AdminKube, kind: keyof typeof paths, installation: string) =>
   kube.list(`${paths[kind]}/namespaces/${namespace}/${kind}`, `${prepullLabel}=${installation}`)
 
-/** A part of an administrator's answer, once it is there. */
+/** A part of an administrator's answer, once every replica has it: each one watches nodes and pods by itself. */
 async function answer<Body, Part>(fleet: Fleet, path: string, part: (body: Body) => Part, limitMs?: number) {
-  const ask = async () => {
-    const { status, body } = await fleet.admin.request<Body>(path)
+  const ask = async (url: string) => {
+    const { status, body } = await fleet.admin.at(url).request<Body>(path)
     return status === 200 ? part(body) : null
   }
-  return eventually(`what is wanted of ${path}`, ask, limitMs)
+  const wanted = (url: string) => eventually(`what is wanted of ${path} at ${url}`, () => ask(url), limitMs)
+  const [first] = await Promise.all(fleet.urls.map(wanted))
+  return first!
 }
 
 /** The pending entry of an image, once its reason matches. */
