@@ -41,16 +41,16 @@ export const commandsOfApps = [
 
 /** Sent by replicas that serve dispatch, whatever happens: `dispatch/killed.ts` loses a reply to each. */
 export const commandsOfKeepers = [
-  ...['read-groups', 'read-queue', 'read-dispatch', 'write-decisions', 'reserve-cloud-op', 'set-throttle'],
+  ...['read-groups', 'read-queue', 'read-dispatch', 'write-decisions', 'reserve-cloud-op'],
   ...['read-machine', 'keep-machine', 'send-container', 'tell-container', 'append-log', 'end-machine'],
 ] as const
 
-/** Sent by them for clients, and after a loss: `test/integration/store/` has what each of them guarantees. */
+/** Sent by them for clients, after a loss, and where the cloud teaches something: `test/integration/store/` has what each of them guarantees. */
 export const commandsOfDispatch = [
   ...commandsOfKeepers,
   ...['accept-container', 'change-container', 'read-container', 'list-containers', 'count-containers', 'read-log'],
   ...['set-behavior', 'draw-op', 'draw-ops', 'explain-groups', 'forget-machines', 'read-throttle', 'doubt-machines'],
-  ...['adopt-instance', 'adopt-container', 'floor-epoch'],
+  ...['adopt-instance', 'adopt-container', 'floor-epoch', 'set-throttle'],
 ] as const
 
 /** Traces of a command: its source's first line, or the hash of the whole once Redis has the script. */

@@ -142,4 +142,108 @@ export const controlsOfDispatch: readonly Control[] = [
     attacks: [{ name: 'dispatch V14 a machine lies: inventions', expected: /V14 |V12 |V1 / }],
     edits: [{ file: 'src/dispatch/warrant.ts', find: 'return isOurs ?', replace: 'return isOurs || true ?' }],
   },
+  {
+    // Hold is compared by those who decide, and not by the script that writes.
+    name: 'dispatch-hold-outside',
+    attacks: [{ name: 'dispatch V5 hold against', expected: /V5 it ends although it is on hold/ }],
+    edits: [
+      {
+        file: 'src/store/commands/write-decisions.3.lua',
+        find: `  local brief = machine_at(name, version)
+  if not brief then
+    return 'changed'
+  end
+  if brief.idleBehavior == 'hold' then
+    return 'held'
+  end`,
+        replace: `  local brief = machine_of(name)
+  if not brief then
+    return 'changed'
+  end`,
+      },
+    ],
+  },
+  {
+    // A machine is told all before it has proved itself.
+    name: 'dispatch-unproved',
+    attacks: [{ name: 'dispatch V7 another machine', expected: /V7 it was (asked for|sent)/ }],
+    edits: [{ file: 'src/ssh/connect.ts', find: '    check(answer, options)\n', replace: '    void check\n' }],
+  },
+  {
+    // A new owner ends what runs, so that it can start it itself.
+    name: 'dispatch-takeover-kills',
+    attacks: [{ name: 'dispatch V8 goes on', expected: /V8 after .* was interrupted|Complete without an end/ }],
+    edits: [
+      {
+        file: 'src/machines/keeper.ts',
+        find: 'for (const { uuid, run } of strays) await link.kill(uuid, run)',
+        replace: 'for (const { uuid, run } of listed.runs) await link.kill(uuid, run)',
+      },
+    ],
+  },
+  {
+    // Each replica has a limit of its own.
+    name: 'dispatch-limit-of-each',
+    attacks: [{ name: 'dispatch V10 the pace', expected: /V10 \d+ calls in/ }],
+    edits: [
+      {
+        file: 'src/store/dispatch/scheduling.ts',
+        find: '[this.#keys.dispatch.calls]',
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: it is source
+        replace: '[`${this.#keys.dispatch.calls}-${process.pid}`]',
+      },
+    ],
+  },
+  {
+    // The least urgent come first.
+    name: 'dispatch-reversed',
+    attacks: [{ name: 'dispatch V11 order', expected: /V11 .* began before/ }],
+    edits: [
+      {
+        file: 'src/dispatch/order.ts',
+        find: '[...byPriority.keys()].sort((a, b) => b - a)',
+        replace: '[...byPriority.keys()].sort((a, b) => a - b)',
+      },
+    ],
+  },
+  {
+    // A supervisor gets what it is to run as an argument.
+    name: 'dispatch-argv',
+    attacks: [{ name: 'dispatch V13 secrets', expected: /V13 an argument: a secret variable/ }],
+    edits: [
+      {
+        file: 'src/runner/launch.ts',
+        find: "'runner', 'supervise', folder.uuid, String(folder.run)]",
+        replace: "'runner', 'supervise', folder.uuid, String(folder.run), JSON.stringify(folder.warrant())]",
+      },
+      {
+        file: 'src/runner/command.ts',
+        find: 'isRun(Number(run)) && rest.length === 0)',
+        replace: 'isRun(Number(run)) && rest.length >= 0)',
+      },
+    ],
+  },
+  {
+    // Whatever has the tag of a set is ours.
+    name: 'dispatch-no-filter',
+    attacks: [{ name: 'dispatch V4 foreign', expected: /V4 (Terminate|CreateTags|DeleteNetwork)/ }],
+    edits: [
+      {
+        file: 'src/clouds/ec2/requests.ts',
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: it is source
+        find: '({ Name: `tag:${tag}`, Values: [...values] })',
+        replace: "({ Name: values.length > 0 ? 'tag-key' : '', Values: [tag] })",
+      },
+      {
+        file: 'src/clouds/ec2/requests.ts',
+        find: 'return set !== undefined && values.includes(set)',
+        replace: 'return set !== undefined && values.length > 0',
+      },
+      {
+        file: 'src/pool/tagging.ts',
+        find: "return set !== '' && this.#options.sets.includes(set)",
+        replace: "return set !== ''",
+      },
+    ],
+  },
 ]

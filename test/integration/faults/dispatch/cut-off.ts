@@ -8,13 +8,9 @@ import { initCommand } from '../../../../src/machines/init-command.ts'
 import type { Trial } from '../../../kit/attack/attack.ts'
 import { builtProgram } from '../../../kit/program/program.ts'
 import { testBed } from '../../../kit/testbed.ts'
-import { attackInFull, insist, Site, until } from './shared.ts'
+import { attackInFull, insist, Site, serverOf, until } from './shared.ts'
 
 const isStopped = (pid: number) => /^.*\) T /s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
-
-/** Of a machine's SSH server. Its supervisors and containers go on when it stops. */
-const serverOf = (site: Site, instance: string): number =>
-  Number(readFileSync(site.fleet.cloud.pathOf(instance, files.process), 'utf8').split(' ')[0])
 
 attackInFull(
   'dispatch V1 cut off',

@@ -64,7 +64,7 @@ async function loseAtRest(trial: Trial, how: Loss): Promise<void> {
 const points = [
   ...['instance.create.create.before-send', 'instance.create.create.after-send', 'instance.create.create.after-act'],
   ...['instance.create.serve.before-act', 'instance.create.serve.after-act'],
-  ...['instance.create.destroy.before-send', 'instance.create.gone.before-commit'],
+  ...['instance.create.destroy.before-send', 'instance.create.finish.before-commit'],
   ...['schedule.decided', 'schedule.written', 'sweep.read'],
 ]
 const few = ['instance.create.create.after-send', 'instance.create.serve.before-act', 'instance.create.serve.after-act']
@@ -76,7 +76,7 @@ async function loseAmid(site: Site, trial: Trial, point: string): Promise<void> 
   await site.running(kept)
   const arm = fleet.failpoints.arm(point, 'hold')
   const uuid = await insist(() => site.submit({ as: 'any' }))
-  if (/destroy|gone/.test(point)) {
+  if (/destroy|finish/.test(point)) {
     await site.running(uuid)
     witness.letGo(uuid)
   }

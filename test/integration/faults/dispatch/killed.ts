@@ -90,7 +90,11 @@ attackInFull(
 attackInFull(
   'dispatch V2 reply lost after apply',
   async trial => {
-    const site = await Site.start(trial, { replicas: 2, proxies: true, cloud: { TimeoutIdle: '1s' } })
+    const site = await Site.start(trial, {
+      replicas: 2,
+      proxies: true,
+      cloud: { TimeoutIdle: '1s', MaxCloudOpsPerSecond: 50 },
+    })
     for (const command of isWhole
       ? commandsOfKeepers
       : ['write-decisions', 'send-container', 'tell-container', 'end-machine']) {

@@ -19,7 +19,7 @@ attack(
       trial.injected()
       const stop = site.fleet.failpoints.arm(point, 'stop')
       const uuid = await site.submit()
-      if (/destroy|gone/.test(point)) site.witness.letGo(uuid)
+      if (/destroy|serve.*commit/.test(point)) site.witness.letGo(uuid)
       const { pid, user, replica } = await stop.landed(1, 60_000)
       const stopped = site.owner(user!)
       // Another one has it now.

@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, vi } from 'vitest'
 import { ApiError, RetryLater } from '../../../../src/base/errors.ts'
+import { files } from '../../../../src/clouds/loopback/folder.ts'
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
-import { DispatchFleet, type DispatchFleetOptions } from '../../../kit/dispatch/fleet.ts'
+import { DispatchFleet, type DispatchFleetOptions, type Wish } from '../../../kit/dispatch/fleet.ts'
 import { type Expected, type Found, Witness } from '../../../kit/dispatch/witness.ts'
 import { isWhole } from '../points.ts'
 
@@ -55,10 +56,10 @@ export class Site {
   }
 
   async submit(
-    more: Partial<Expected> & { readonly mostRuns?: number; readonly vcpus?: number } = {},
+    more: Partial<Expected> & Pick<Wish, 'mostRuns' | 'vcpus' | 'priority'> & { readonly seconds?: number } = {},
   ): Promise<string> {
-    const { mostRuns = 10, vcpus = 1, ...expected } = more
-    const uuid = await this.fleet.submit({ command: this.witness.command(), mostRuns, vcpus })
+    const { mostRuns = 10, vcpus = 1, priority = 500, seconds, ...expected } = more
+    const uuid = await this.fleet.submit({ command: this.witness.command(seconds), mostRuns, vcpus, priority })
     this.expect({ ...expected, uuid })
     return uuid
   }
@@ -114,6 +115,16 @@ export class Site {
     return (await this.fleet.client.hget(`{${this.fleet.name}}:instance:${name}`, 'token')) ?? ''
   }
 
+  /** What an operator asks of the management API, until the records are compared. */
+  async manage(path: string, query: Readonly<Record<string, string>>): Promise<void> {
+    const asked = async () => {
+      const target = `/arvados/v1/dispatch/${path}?${new URLSearchParams(query)}`
+      const { status } = await this.fleet.rest('management', target, { method: 'POST' })
+      return status
+    }
+    await vi.waitFor(async () => expect([200, 202]).toContain(await asked()), patience)
+  }
+
   /** A number of the metrics, over all labels, and all replicas or one. */
   async metric(name: string, index?: number): Promise<number> {
     const of = this.fleet.replicas.filter((_, i) => index === undefined || i === index)
@@ -153,6 +164,10 @@ export class Site {
     }
   }
 }
+
+/** Of a machine's SSH server. Its supervisors and containers go on when it stops. */
+export const serverOf = (site: Site, instance: string): number =>
+  Number(readFileSync(site.fleet.cloud.pathOf(instance, files.process), 'utf8').split(' ')[0])
 
 /** Half a minute of a whole machine each: a run that is not whole has one attack for each promise. */
 export const attackInFull: typeof attack = (...args) => {

@@ -1,0 +1,65 @@
+/** dispatch V11: of containers that need the same, the one with the higher priority begins first, then the older one. */
+import { attack, type Trial } from '../../../kit/attack/attack.ts'
+import { isWhole } from '../points.ts'
+import { Site, until } from './shared.ts'
+
+interface Wish {
+  readonly uuid: string
+  readonly priority: number
+  readonly atMs: number
+}
+
+interface Begun extends Wish {
+  /** When its command began, by this computer's clock. */
+  readonly begunMs: number
+}
+
+/** What is on its way when another one comes may still begin. */
+const graceMs = 1_500
+
+/**
+ * Pairs in the wrong order: the one that begins first has less priority, or is younger, though the other one waited already.
+ * Both began after the grace, so a decision that was made before counts for nothing.
+ */
+export function inversions(all: readonly Begun[]): readonly string[] {
+  const order = all.toSorted((a, b) => a.begunMs - b.begunMs)
+  return order.flatMap((early, i) =>
+    order
+      .slice(i + 1)
+      .filter(
+        late => isBefore(late, early) && late.atMs + graceMs < early.begunMs && late.begunMs > early.begunMs + 300,
+      )
+      .map(late => `${early.uuid} (${early.priority}) began before ${late.uuid} (${late.priority})`),
+  )
+}
+
+const isBefore = (one: Wish, other: Wish) =>
+  one.priority > other.priority || (one.priority === other.priority && one.uuid < other.uuid)
+
+async function submitAll(site: Site, trial: Trial, count: number): Promise<Wish[]> {
+  const wishes: Wish[] = []
+  while (wishes.length < count) {
+    const priority = 1 + Math.floor(trial.random() * 5) * 200
+    const seconds = Number((0.2 + 0.6 * trial.random()).toFixed(2))
+    const uuid = await site.submit({ priority, seconds })
+    wishes.push({ uuid, priority, atMs: Date.now() })
+    trial.injected()
+    // Some come at once, some while others run.
+    if (trial.random() < 0.3) await new Promise(resolve => setTimeout(resolve, 600 * trial.random()))
+  }
+  return wishes
+}
+
+attack(
+  'dispatch V11 order',
+  async trial => {
+    const site = await Site.start(trial, { replicas: 3, cloud: { MaxInstances: 3 } })
+    const wishes = await submitAll(site, trial, isWhole ? 60 : 12)
+    for (const { uuid } of wishes) await until(() => site.stateOf(uuid)).toBe('Complete')
+    const begun = wishes.map(wish => ({ ...wish, begunMs: site.witness.begins(wish.uuid)[0]!.atMs }))
+    trial.landed(begun.length)
+    for (const words of inversions(begun)) trial.violation(`V11 ${words}`)
+    await site.judge()
+  },
+  { concurrent: true, limitMs: 300_000 },
+)
