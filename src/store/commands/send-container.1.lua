@@ -4,8 +4,8 @@
 -- KEYS: generation (hash)
 -- ARGV: identity name op token uuid
 -- returns: {'comparing'} (the data are not compared yet: what they say of this owner may be old) |
---   {'send', run, owner, view, spec, shape, priority} | {'wait'} (machines that may run it were not asked yet) | {'changed'} | {'hold'} |
---   {'drain'} | {'ending'} | {'broken'} | {'cancelled'} (it was sent, and is not to begin) | {'fenced'} |
+--   {'send', run, owner, view, spec, shape, priority} | {'wait'} (machines that may run it were not asked yet) |
+--   {'changed'} (the machine has another one, or none) | {'hold'} | {'drain'} | {'ending'} | {'broken'} | {'cancelled'} (it was sent, and is not to begin) | {'fenced'} |
 --   {'ahead'} (no run can be drawn)
 local identity, name, op, token, uuid = unpack(ARGV)
 if not compared(KEYS[1], identity) then
@@ -36,6 +36,12 @@ if brief.broken ~= '' then
 end
 if is_unsure(container.op) then
   return { 'wait' }
+end
+-- It was assigned while the machine booted. Whoever needs the same, and has come before it since, has its turn first.
+local first = first_of(container.group)
+if first and first.uuid ~= uuid and not is_unsure(first.op) then
+  exchange(container, first, name)
+  return { 'changed' }
 end
 local run = draw(keys.runs, container.run)
 if not run then

@@ -267,8 +267,8 @@ test('until all machines were asked, nothing is assigned that may run on one of 
   await keeping.gone(by)
   expect(await dispatch().machines.unasked()).toEqual([])
   expect(await dispatch().containers.find(foreign)).toBeNull()
-  expect(await dispatch().assign(assigned, ready.name)).toBe('done')
-  expect(await keeping.send(keeper, assigned)).toMatchObject({ answer: 'send' })
+  expect(await dispatch().assign(waiting, ready.name)).toBe('done')
+  expect(await keeping.send(keeper, waiting)).toMatchObject({ answer: 'send' })
 })
 
 test('a compare waits until labs’ one is over no more than the other way round', async () => {

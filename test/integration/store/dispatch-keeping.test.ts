@@ -1,7 +1,7 @@
 /** Keepers of machines: each write is fenced, and told twice it is told once. Each test ends with the rules of the kit. */
 import { expect, test } from 'vitest'
 import type { Told } from '../../../src/store/dispatch/keeping.ts'
-import { container, maxDispatchAttempts, useDispatch, view } from '../../kit/dispatch/store.ts'
+import { container, maxDispatchAttempts, shape, useDispatch, view } from '../../kit/dispatch/store.ts'
 
 const dispatch = useDispatch()
 const keeping = () => dispatch().keeping
@@ -46,6 +46,36 @@ test('send answers the same machine with the same run, and nobody else', async (
   await dispatch().containers.change(uuid, undefined, { cancel: 'no' })
   expect(await keeping().send(by, uuid)).toEqual({ answer: 'cancelled' })
   expect((await keeping().read(by)).cancelled).toBe('no')
+})
+
+test('a machine gets the container whose turn it is when that came after it was assigned', async () => {
+  const [first, second] = [await dispatch().accept(), await dispatch().accept()]
+  const [by, other] = [await dispatch().boot(first), await dispatch().boot(second)]
+  // Nothing has changed: each is sent to its own machine.
+  const urgent = await dispatch().accept({ priority: 900 })
+  expect(await keeping().send(other, second)).toEqual({ answer: 'changed' })
+  expect((await dispatch().machine(other.name)).container).toMatchObject({ uuid: urgent, run: 0 })
+  expect(await dispatch().found(second)).toMatchObject({ state: 'Queued', machine: '' })
+  expect(await keeping().send(other, urgent)).toMatchObject({ answer: 'send' })
+  expect(await keeping().send(by, first)).toMatchObject({ answer: 'send' })
+})
+
+test('two machines change containers when the one that is ready has the later one', async () => {
+  const [first, second] = [await dispatch().accept(), await dispatch().accept()]
+  const [slow, quick] = [await dispatch().boot(first), await dispatch().boot(second)]
+  expect(await keeping().send(quick, second)).toEqual({ answer: 'changed' })
+  expect((await dispatch().machine(quick.name)).container).toMatchObject({ uuid: first })
+  expect((await dispatch().machine(slow.name)).container).toMatchObject({ uuid: second })
+  expect(await keeping().send(quick, first)).toMatchObject({ answer: 'send' })
+  expect(await keeping().send(slow, second)).toMatchObject({ answer: 'send' })
+  expect((await dispatch().told(second)).map(([, { state }]) => state)).toEqual(['Queued', 'Locked', 'Queued', 'Locked'])
+})
+
+test('a machine keeps its container when the one before it needs something else', async () => {
+  await dispatch().accept({ priority: 900, shape: shape({ vcpus: 2 }) })
+  const uuid = await dispatch().accept()
+  const by = await dispatch().boot(uuid)
+  expect(await keeping().send(by, uuid)).toMatchObject({ answer: 'send' })
 })
 
 test('nothing is sent to a machine that ends, is held, drained or broken, or has it no more', async () => {

@@ -211,6 +211,28 @@ local function assign(container, brief)
   say_state(container)
 end
 
+-- first_of(group): of those that wait in it, the one whose turn it is, or nil.
+local function first_of(group)
+  local uuid = redis.call('ZRANGE', group_key(group), 0, 0)[1]
+  return uuid and container_of(uuid) or nil
+end
+
+-- exchange(container, first, name): the first gets this machine, and leaves its own to the container, if it has one that is of use.
+local function exchange(container, first, name)
+  local other = first.state == 'Locked' and first.machine or ''
+  take_back(container)
+  if other ~= '' then
+    take_back(first)
+  end
+  local brief, left = machine_of(name), other ~= '' and machine_of(other)
+  assign(first, brief)
+  keep_machine(brief)
+  if left and left.idleBehavior == 'run' and left.ending == '' and left.broken == '' then
+    assign(container, left)
+    keep_machine(left)
+  end
+end
+
 -- ran_at(container, at_ms): a time by the machine's clock, which is believed between the sending of the run and now.
 local function ran_at(container, at_ms)
   return math.max(container.sentMs, container.startedMs, math.min(tonumber(at_ms), now_ms()))
