@@ -68,7 +68,12 @@ test('two machines change containers when the one that is ready has the later on
   expect((await dispatch().machine(slow.name)).container).toMatchObject({ uuid: second })
   expect(await keeping().send(quick, first)).toMatchObject({ answer: 'send' })
   expect(await keeping().send(slow, second)).toMatchObject({ answer: 'send' })
-  expect((await dispatch().told(second)).map(([, { state }]) => state)).toEqual(['Queued', 'Locked', 'Queued', 'Locked'])
+  expect((await dispatch().told(second)).map(([, { state }]) => state)).toEqual([
+    'Queued',
+    'Locked',
+    'Queued',
+    'Locked',
+  ])
 })
 
 test('a machine keeps its container when the one before it needs something else', async () => {
