@@ -15,6 +15,7 @@ const parse = ({ CloudVMs, ...dispatch }: { readonly CloudVMs?: object }) =>
 const dispatchOf = (dispatch: {
   readonly CloudVMs?: object
   readonly InstanceTypes?: object
+  readonly ended?: object
 }): NonNullable<Config['dispatch']> => {
   const { data, error } = parse(dispatch)
   if (!data) throw error
@@ -88,6 +89,11 @@ describe('the block dispatch', () => {
     })
   })
 
+  it('keeps of what has ended as much as the Redis of k8s/components holds', () => {
+    expect(dispatchOf({}).ended).toEqual({ keepSeconds: 604_800, containers: 10_000, bytes: 128 * 1024 ** 2 })
+    expect(dispatchOf({ ended: { bytes: '1GiB' } }).ended.bytes).toBe(1024 ** 3)
+  })
+
   it("takes a type of machine with Arvados' keys", () => {
     const types = { small: { VCPUs: 2, RAM: '8GiB', Price: 0.1, GPU: { DeviceCount: 1, VRAM: '8MiB' } } }
     expect(dispatchOf({ InstanceTypes: types }).InstanceTypes.small).toMatchObject({
@@ -118,6 +124,10 @@ describe('the block dispatch', () => {
     [{ InstanceTypes: { 'a b': { VCPUs: 1, RAM: 1, Price: 1 } } }, 'dispatch.InstanceTypes.a b: not a permitted name'],
     [{ InstanceTypes: { a: { VCPUs: 1, Price: 1 } } }, 'dispatch.InstanceTypes.a.RAM: is required'],
     [{ InstanceTypes: { a: { VCPUs: 1, RAM: 1, Price: 1, Cost: 1 } } }, 'dispatch.InstanceTypes.a.Cost: unknown key'],
+    [{ ended: { bytes: '1MiB' } }, 'dispatch.ended.bytes: must be at least 16MiB'],
+    [{ ended: { containers: 1 } }, expect.stringMatching(/^dispatch\.ended\.containers: .*100/)],
+    [{ ended: { keepSeconds: 0.5 } }, expect.stringMatching(/^dispatch\.ended\.keepSeconds: /)],
+    [{ ended: { days: 7 } }, 'dispatch.ended.days: unknown key'],
     [{ tenants: { a: { maxInstances: -1 } } }, expect.stringMatching(/^dispatch\.tenants\.a\.maxInstances: /)],
     [
       { CloudVMs: { DriverParameters: { ...ec2, Region: 'mars' } } },

@@ -142,6 +142,34 @@ const containers = z.strictObject({
     .describe('who may open a shell, and the ports, of a running container'),
 })
 
+const mostKeptSeconds = 366 * 86_400
+
+/** One output, with its record, must always find its place. */
+const leastKept = 16 * 2 ** 20
+
+const ended = z.strictObject({
+  keepSeconds: z
+    .number()
+    .int()
+    .min(60)
+    .max(mostKeptSeconds)
+    .default(7 * 86_400)
+    .describe('how long a container that has ended is kept, with its events and its output'),
+  containers: z
+    .number()
+    .int()
+    .min(100)
+    .max(1_000_000)
+    .default(10_000)
+    .describe('ended containers that are kept; the one that ended first is dropped first'),
+  bytes: goSize
+    .refine(bytes => bytes >= leastKept, { error: 'must be at least 16MiB' })
+    .prefault('128MiB')
+    .describe(
+      'of outputs, also of what runs, and of ended containers: the output that ended first is dropped first, and without outputs that container; Redis needs up to half as much again',
+    ),
+})
+
 const tenant = z.strictObject({
   maxInstances: z
     .number()
@@ -171,6 +199,7 @@ const fields = z.strictObject({
   InstanceTypes: z.record(typeName, instanceType).default({}).describe('the types of machines, by name'),
   CloudVMs: cloudVMs.prefault({}).describe('the machines'),
   Containers: containers.describe('the containers'),
+  ended: ended.prefault({}).describe('what Redis keeps of containers that have ended'),
   tenants: z
     .record(z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/), tenant)
     .default({})

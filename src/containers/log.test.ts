@@ -7,7 +7,13 @@ import { type OpenLog, RecordedLog } from './log.ts'
 type Reads = (LogRead | null | Error)[]
 const piece = (at: number, text: string) => ({ at, stream: 'stdout' as const, bytes: Buffer.from(text) })
 const read = (text: string, change: Partial<LogRead> = {}, at = 0): LogRead => ({
-  ...{ pieces: text === '' ? [] : [piece(at, text)], next: at + text.length, more: false, ended: false },
+  ...{
+    pieces: text === '' ? [] : [piece(at, text)],
+    next: at + text.length,
+    more: false,
+    ended: false,
+    dropped: false,
+  },
   ...change,
 })
 
@@ -76,6 +82,18 @@ describe('RecordedLog', () => {
     clock.advance(2_000)
     await over
     expect(log).toHaveBeenCalledTimes(3)
+  })
+
+  it('ends with words when it is dropped while it is read, but not when all of it was read', async () => {
+    const gone = read('', { ended: true, dropped: true }, 9)
+    for (const second of [gone, null]) {
+      const { over, chunks } = await open([read('one', { more: true }), second])
+      await over
+      expect(chunks).toEqual(['one', '\n[the rest is not kept any more]\n'])
+    }
+    const { over, chunks } = await open([read('all of it', { more: true }), gone])
+    await over
+    expect(chunks).toEqual(['all of it'])
   })
 
   it('fails when there is no such container, or no answer at first', async () => {

@@ -30,6 +30,8 @@ export interface RecordedLogOptions {
 
 /** A ring may be lost. */
 const againMs = 5_000
+/** The last words where it is dropped while it is read. */
+const dropped = '\n[the rest is not kept any more]\n'
 /** Redis may be silent for a moment. */
 const retryMs = 2_000
 
@@ -101,10 +103,9 @@ class Reading implements OpenLog {
         if (!begun) throw error
         return undefined
       })
-      if (read === null) {
-        if (begun) return
-        throw noContainer()
-      }
+      if (!begun && read === null) throw noContainer()
+      // It was dropped while it was read.
+      if (read === null || (read?.dropped && read.next > this.#place)) return take(Buffer.from(dropped))
       begun = true
       for (const piece of read?.pieces ?? []) this.#pass(piece, take)
       next = read?.next ?? next

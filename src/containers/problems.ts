@@ -12,6 +12,17 @@ export const noTypeFits = (words: string): ApiError =>
 export const containerEnded = (): ApiError =>
   new ApiError(409, { msg: 'the container has ended', type: 'container_ended' })
 
+/** Only what has ended is dropped. */
+export const containerDropped = (): ApiError =>
+  new ApiError(410, {
+    msg: 'The container of this Idempotency-Key has ended, and is not kept any more',
+    type: 'container_dropped',
+    loc: ['header', 'idempotency-key'],
+  })
+
+export const outputDropped = (): ApiError =>
+  new ApiError(410, { msg: 'the output of this container is not kept any more', type: 'output_dropped' })
+
 /** Somebody has to run, or to be cancelled, first. */
 const fullSeconds = 30
 

@@ -75,6 +75,11 @@ describe('create', () => {
     await expect(service(answer).service.create(wish, asker)).rejects.toMatchObject({ status })
   })
 
+  it('is told that the container of its key is not kept any more, so that it is not queued again', async () => {
+    const { service: containers } = service({ answer: 'repeated', uuid: 'u' }, { find: async () => null })
+    await expect(containers.create(wish, asker, 'key')).rejects.toMatchObject({ status: 410 })
+  })
+
   it('asks nobody when no type fits, or it is larger than a runner takes', async () => {
     const { service: containers, accept } = service()
     const large = { ...wish, runtime_constraints: { ...wish.runtime_constraints, ram: 101 } }

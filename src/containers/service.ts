@@ -13,7 +13,16 @@ import type { StoredEvent } from '../store/series.ts'
 import { type Feed, parseEventId, type StreamReader } from '../store/streams.ts'
 import { type ContainerJson, containerJson } from './json.ts'
 import { type ContainerLog, RecordedLog } from './log.ts'
-import { containerEnded, lacksKey, noContainer, noTypeFits, otherBody, queueFull } from './problems.ts'
+import {
+  containerDropped,
+  containerEnded,
+  lacksKey,
+  noContainer,
+  noTypeFits,
+  otherBody,
+  outputDropped,
+  queueFull,
+} from './problems.ts'
 import { waitsOf } from './waits.ts'
 import { type ContainerWish, prepare } from './wish.ts'
 
@@ -45,7 +54,10 @@ export interface Told {
 
 /** Every method throws {ApiError} and {RetryLater}: 404 for a container that the asker may not see, 503 while comparing. */
 export interface Containers {
-  /** @throws {ApiError} 422 when no type of machine fits, 429 and 503 when too many wait */
+  /**
+   * @throws {ApiError} 422 when no type of machine fits, 429 and 503 when too many wait, 410 when the container of this key has
+   * ended and was dropped
+   */
   create(wish: ContainerWish, asker: ContainerAsker, idempotencyKey?: string): Promise<ContainerJson>
   list(filter: ContainerFilter, asker: ContainerAsker): Promise<ContainerPage>
   find(uuid: string, asker: ContainerAsker): Promise<ContainerJson>
@@ -59,6 +71,7 @@ export interface Containers {
     lastEventId: string | undefined,
     signal: AbortSignal,
   ): Promise<Feed<Told> | 'ended' | null>
+  /** @throws {ApiError} 410 when its output was dropped after its end */
   log(uuid: string, follow: boolean, asker: ContainerAsker): Promise<ContainerLog>
 }
 
@@ -103,8 +116,11 @@ export class ContainerService implements Containers {
       idempotency: idempotencyKey === undefined ? undefined : { key: idempotencyKey, bodyHash },
     })
     if (accepted.answer === 'full') throw queueFull(accepted.of)
-    if ('uuid' in accepted) return this.find(accepted.uuid, asker)
-    throw accepted.answer === 'mismatch' ? otherBody() : lacksKey()
+    if (!('uuid' in accepted)) throw accepted.answer === 'mismatch' ? otherBody() : lacksKey()
+    const found = await store.find(accepted.uuid, ownerIn(asker))
+    // The key outlives a record that was dropped: what has run is not queued again.
+    if (!found) throw containerDropped()
+    return containerJson(found, found.status, this.#options.clock.wallMs())
   }
 
   #requireFit(need: Need): void {
@@ -163,7 +179,7 @@ export class ContainerService implements Containers {
 
   async log(uuid: string, follow: boolean, asker: ContainerAsker): Promise<ContainerLog> {
     const { store, onMore, clock } = this.#options
-    await this.#record(uuid, asker)
+    if ((await this.#record(uuid, asker)).isOutputDropped) throw outputDropped()
     return new RecordedLog({ uuid, follow, store, clock, onMore: listener => onMore(uuid, listener) })
   }
 }

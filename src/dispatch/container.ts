@@ -61,6 +61,8 @@ export interface ContainerRecord {
   /** The last trouble, in a sentence; '' without one. */
   readonly trouble: string
   readonly gatewayAddress: string
+  /** It has ended, and so much was kept that its output was dropped. */
+  readonly isOutputDropped: boolean
   /** The `RunSpec`, sealed for this uuid. */
   readonly sealedSpec: string
 }

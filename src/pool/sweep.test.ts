@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
+import { RetryLater } from '../base/errors.ts'
 import type { FakeCloudOptions } from '../clouds/testing/fake-driver.ts'
 import { Sweeper, type SweepReport } from './sweep.ts'
 import { formerSet, names, ourSet, siteOf, tagsOf } from './testing/site.ts'
@@ -10,13 +11,14 @@ function sweeperOf(options: Partial<FakeCloudOptions> = {}) {
   const clock = new ManualClock({ nowMs: 10_000_000 })
   const site = siteOf({ nowMs: () => clock.wallMs(), ...options })
   const reports: SweepReport[] = []
-  const state = { isTaken: false, sweeper: undefined as Sweeper | undefined }
+  const state = { isTaken: false, sweeper: undefined as Sweeper | undefined, drops: 0 }
   const sweep = async (passedMs = 0): Promise<SweepReport> => {
     clock.advance(passedMs)
     state.sweeper ??= new Sweeper({
       ...site.adoption,
       ...{
         cloud: site.calls,
+        ended: { dropExcess: async () => (state.drops += 1) },
         clock,
         lease: 'lease',
         intervalMs: minuteMs,
@@ -205,6 +207,17 @@ describe('Sweeper', () => {
     }
     await sweep()
     expect(cloud.tagsOf(two)[names.intent]).toBe('b2')
+  })
+
+  it('drops what is kept too much when the cloud does not answer, too', async () => {
+    const { sweep, state, driver } = sweeperOf()
+    await sweep()
+    expect(state.drops).toBe(1)
+    driver.list = async () => {
+      throw new RetryLater('it does not answer')
+    }
+    void sweep().catch(() => {})
+    await expect.poll(() => state.drops, { interval: 1 }).toBe(2)
   })
 
   it('stops when another replica has the lease', async () => {

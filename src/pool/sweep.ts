@@ -1,5 +1,5 @@
 /**
- * Compares the cloud's list with the records, both ways. One replica does it, by lease. It ends no machine: it adopts what no
+ * Compares the cloud's list with the records, both ways, and drops what is kept too long or too much. One replica does it, by lease. It ends no machine: it adopts what no
  * record has, and a record is what a keeper needs to end a machine. The tag of our set is the border. A machine without it is not
  * ours, even if a record has its id: whoever took the tag away took the machine.
  */
@@ -11,6 +11,7 @@ import { CloudRefused } from '../clouds/errors.ts'
 import type { MachineBrief } from '../dispatch/container.ts'
 import { Duty, type DutyRest, type Take } from '../duties/duty.ts'
 import type { Leases } from '../leases/leases.ts'
+import type { EndedStore } from '../store/dispatch/ended.ts'
 import type { MachineStore } from '../store/dispatch/machines.ts'
 import { Rarely } from '../telemetry/rarely.ts'
 import { type AdoptionOptions, adopt } from './adoption.ts'
@@ -23,6 +24,7 @@ export interface CloudCalls {
 
 export interface SweeperOptions extends AdoptionOptions {
   readonly machines: Pick<MachineStore, 'adopt' | 'list' | 'find' | 'kill' | 'forget'>
+  readonly ended: Pick<EndedStore, 'dropExcess'>
   readonly cloud: CloudCalls
   readonly leases: Pick<Leases, 'acquireTask'>
   /** Key of the lease. */
@@ -111,7 +113,9 @@ export class Sweeper {
   }
 
   async #sweep(token: string): Promise<void> {
-    const { machines, tagging, failpoint, onSwept } = this.#options
+    const { machines, ended, tagging, failpoint, onSwept } = this.#options
+    // First, since it needs no cloud.
+    await ended.dropExcess()
     const listed = await this.#call('list', (driver, call) => driver.list(call))
     await failpoint('sweep.listed')
     const briefs = await machines.list()

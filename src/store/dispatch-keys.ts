@@ -25,6 +25,8 @@ export class DispatchKeys {
   readonly found: string
   readonly index: string
   readonly ended: string
+  readonly kept: string
+  readonly outputs: string
   readonly groups: string
   readonly groupIds: string
   readonly statuses: string
@@ -54,6 +56,8 @@ export class DispatchKeys {
     this.found = `${tag}dispatch-found`
     this.index = `${tag}containers`
     this.ended = `${tag}containers-ended`
+    this.kept = `${tag}containers-kept`
+    this.outputs = `${tag}container-outputs`
     this.groups = `${tag}container-groups`
     this.groupIds = `${tag}container-group-ids`
     this.statuses = `${tag}dispatch-statuses`
@@ -76,6 +80,10 @@ export class DispatchKeys {
   /** The containers of an owner. */
   indexOf(owner: string): string {
     return `${this.#tag}containers-of:${owner}`
+  }
+  /** The containers of a state. */
+  indexIn(state: string): string {
+    return `${this.#tag}containers-in:${state}`
   }
   /** The containers that wait in a group. */
   group(id: string): string {

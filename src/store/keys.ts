@@ -75,12 +75,15 @@
  * | lease-of-sweep | string | yes | token of the replica that sweeps the cloud |
  * | instance-briefs | hash | never | by machine: what the scheduler and people see of it, as JSON |
  * | instance-ids | hash | never | by the cloud's id: the machine |
- * | container:UUID | hash | a week after the end | the record of a container |
- * | container-log:UUID | stream | a week after the end | the beginning of its output, by its place |
- * | container-log-tail:UUID | stream | a week after the end | the end of its output |
+ * | container:UUID | hash | by `dispatch.ended` | the record of a container |
+ * | container-log:UUID | stream | by `dispatch.ended` | the beginning of its output, by its place |
+ * | container-log-tail:UUID | stream | by `dispatch.ended` | the end of its output |
  * | containers | sorted set | with the containers | all uuids, which sort by age |
  * | containers-of:OWNER | sorted set | with the containers | the same, of an owner |
- * | containers-ended | sorted set | with the containers | ended ones with their owner, by the time when they expire |
+ * | containers-in:STATE | sorted set | with the containers | the same, of a state |
+ * | containers-ended | sorted set | with the containers | ended ones, by the time of their end |
+ * | container-outputs | sorted set | with the outputs | ended ones that have output, by the time of their end |
+ * | containers-kept | hash | never | bytes of all outputs and of ended containers, and how much of them may be kept |
  * | container-groups | hash | with the containers | by group: what its containers need |
  * | container-group-ids | sorted set | with the containers | the groups, to be read in parts |
  * | container-group:ID | sorted set | with the containers | those that wait in a group, by priority |

@@ -83,7 +83,7 @@ export function readRoutes<Audience extends DispatchAudience>(audience: Audience
           headers: answered(fixedHeaders(logHeaders)),
           content: { 'text/plain': { schema: z.string(), example: 'field 17: 4096 sources\n' } },
         },
-        ...refusals([...ofContainer, ...filterProblems, 'tooManyLogs', 'crowdedLogs']),
+        ...refusals([...ofContainer, ...filterProblems, 'outputDropped', 'tooManyLogs', 'crowdedLogs']),
       },
     }),
   }
@@ -105,7 +105,8 @@ export function changeRoutes(audience: DispatchAudience, config: ApiConfig) {
         201: containerAnswer('it is in the queue'),
         ...refusals([
           ...([...forContainers[audience], 'ofPage', ...bodyProblems] as const),
-          ...(['badContainer', 'noTypeFits', 'longContainer', 'otherBody', 'queueFull', 'crowdedQueue'] as const),
+          ...(['badContainer', 'noTypeFits', 'longContainer', 'otherBody', 'containerDropped'] as const),
+          ...(['queueFull', 'crowdedQueue'] as const),
         ]),
       },
     }),

@@ -26,13 +26,15 @@ ${commonWords}
 export const createWords = `Puts a container into the queue. It is scheduled by priority, then by age, to the cheapest type of machine that it fits.
 If it fits none, 422 names all types and what each of them lacks.
 
-With an \`Idempotency-Key\`, a repeat of the same body within ten minutes gets the container of the first one.
+With an \`Idempotency-Key\`, a repeat of the same body within ten minutes gets the container of the first one, or 410 if that has ended and is
+not kept any more: it never runs again by its key.
 
 Values of \`secret_environment\`, and values of \`environment\` whose names look like secrets or that have a password in an address,
 are stored sealed, and shown as \`***\`. They are on no command line, and in no log of Skylab. What the command itself prints is kept
 as it is.`
 
-export const listWords = `Containers by age, in pages. Those that have ended are kept for 7 days.`
+export const listWords = `Containers by age, in pages. Those that have ended are kept for 7 days, or less where the site keeps fewer: the one that ended first
+goes first.`
 export const getWords = `All of a container but the values of its secrets. \`scheduling_status\` says why it waits.`
 export const changeWords = `Changes its priority. 0 takes it from the scheduler; if a machine has it already, it is killed, and Cancelled.
 409 if it has ended.`
@@ -49,7 +51,8 @@ Without \`Last-Event-ID\` a stream begins with the first event. With it, it goes
 sent after 15 s of silence.`
 
 export const logWords = `What its command writes, both streams as they come, as text: the first 64 KiB and the last 1 MiB. A line in brackets says how many
-bytes are missing between. Nothing else of its output is kept: a command stores its results itself.
+bytes are missing between. Nothing else of its output is kept: a command stores its results itself. 410: it has ended, and the site
+keeps its output no longer. Where that happens while it is read, the text ends with \`[the rest is not kept any more]\`.
 
 With \`follow\` it goes on until the container has ended, or \`api.limits.maxLogSeconds\`. Beyond \`api.limits.maxLogBytes\`, or if nobody
 reads, the connection is cut.`

@@ -356,6 +356,20 @@ export const problemTable = {
     when: 'the container has ended',
     example: { msg: 'the container has ended', type: 'container_ended' },
   },
+  containerDropped: {
+    status: 410,
+    when: 'the container of this Idempotency-Key has ended, and is not kept any more',
+    example: {
+      msg: 'The container of this Idempotency-Key has ended, and is not kept any more',
+      type: 'container_dropped',
+      loc: ['header', 'idempotency-key'],
+    },
+  },
+  outputDropped: {
+    status: 410,
+    when: 'the container has ended, and its output is not kept any more',
+    example: { msg: 'the output of this container is not kept any more', type: 'output_dropped' },
+  },
   queueFull: {
     status: 429,
     when: 'as many containers of the owner wait as may: 1,000',

@@ -59,7 +59,7 @@ export function joinPool(basics: Basics, store: DispatchStore, { cloud, types, s
   })
   const off = store.bell.on(ring => scheduler.hear(ring))
   const sweeper = new Sweeper({
-    ...{ ...common, lease: keys.dispatch.sweepLease },
+    ...{ ...common, ended: store.ended, lease: keys.dispatch.sweepLease },
     ...{ intervalMs: CloudVMs.SyncInterval, bootingMs: CloudVMs.TimeoutBooting },
     tombstoneMs: config.times.tombstoneSeconds * 1000,
     onAdopted: sight.onAdopted,

@@ -3,6 +3,7 @@ import type { MachineShape } from '../../machines/shape.ts'
 import { Bell } from '../../store/bell.ts'
 import { Compares } from '../../store/compares.ts'
 import { ContainerStore } from '../../store/dispatch/containers.ts'
+import { EndedStore } from '../../store/dispatch/ended.ts'
 import { KeepingStore } from '../../store/dispatch/keeping.ts'
 import { MachineStore } from '../../store/dispatch/machines.ts'
 import { SchedulingStore } from '../../store/dispatch/scheduling.ts'
@@ -24,7 +25,8 @@ export type DispatchStore = ReturnType<typeof joinDispatchStore>
 
 export function joinDispatchStore(basics: Basics, hooks: StoreHooks) {
   const { settings, config, clock, log } = basics
-  const { clusterId, Containers } = config.dispatch!
+  const { clusterId, Containers, ended } = config.dispatch!
+  const endedLimits = { ...ended, keepMs: ended.keepSeconds * 1000 }
   const connection = connect(basics)
   const keys = new Keys(config.redis.keyPrefix)
   const sealer = new Sealer(settings.sealingKeys)
@@ -43,6 +45,7 @@ export function joinDispatchStore(basics: Basics, hooks: StoreHooks) {
     leases: access.leases,
     containers: new ContainerStore({ ...{ connection, keys, sealing, clusterId, idempotencyMs }, ...hooks }),
     machines: new MachineStore({ connection, keys, sealing }),
+    ended: new EndedStore(connection, keys, endedLimits),
     keeping: new KeepingStore({ connection, keys, maxDispatchAttempts: Containers.MaxDispatchAttempts }),
     scheduling: new SchedulingStore(connection, keys),
     compares: new Compares(connection, { ...keys.dispatch, last: keys.last, bell: keys.bell }),

@@ -1,6 +1,6 @@
 -- Accepts a container, which waits from here on. Sent again with the same nonce, or with the same idempotency key and body, it
 -- answers as before. A specification is accepted only if it is sealed with the named key.
--- @include time events generation sealing dispatch containers
+-- @include time events generation sealing dispatch kept containers
 -- KEYS: generation (hash) nonce (string) idempotency (string) sealing (string)
 -- ARGV: identity uuid op owner nonceMs hash idempotencyMs sealedWith sealingIds keepSealingMs most mostInAll view spec group shape
 --   priority runs
@@ -49,7 +49,6 @@ redis.call('SET', nonce, uuid, 'PX', nonce_ms)
 if hash ~= '' then
   redis.call('SET', idempotency, uuid .. ' ' .. hash, 'PX', idempotency_ms)
 end
-forget_some()
 create_container(uuid, op, owner, { view = view, spec = spec, group = group, shape = shape, priority = priority, most = runs,
   state = 'Queued', queuedMs = whole(now_ms()) })
 local container = container_of(uuid)

@@ -1,7 +1,7 @@
 -- Writes that a machine runs a container, or has run it, as its runner has said by a warrant of ours, after a loss of data. The
 -- higher run is the right one. What has ended takes no machine. Refused unless the caller owns the machine. Sent again, it answers
 -- `known`, or `other` once it is over.
--- @include time generation events draw owner dispatch containers machines
+-- @include time generation events draw owner dispatch kept containers machines
 -- KEYS: generation (hash)
 -- ARGV: identity name op token uuid number owner run running startedMs view spec group shape priority runs mostAttempts what atMs detail reason
 --   number: the op of the uuid
@@ -38,6 +38,10 @@ if container then
   if has_ended(container) or tonumber(run) <= tonumber(container.run) then
     return { 'other' }
   end
+end
+if not container and has_ended_there and redis.call('HEXISTS', keys.unasked, name) == 0 then
+  -- No data were lost since this machine was asked: the record was there, and was dropped after its end.
+  return { 'other' }
 end
 if is_sent(brief) and brief.container.uuid ~= uuid and not has_ended_there then
   return { 'busy' }

@@ -1,6 +1,6 @@
 -- Adopts a machine of the cloud that no record has: under the name that its tag says, if that is not in use, else under another
 -- one. Only the compare in progress does so, or the replica that sweeps. Sent again, it answers `known`.
--- @include time events draw generation sealing dispatch containers machines
+-- @include time events draw generation sealing dispatch kept containers machines
 -- KEYS: generation (hash) mark (string) lease (string) sealing (string)
 -- ARGV: identity mark token instance intent intentOp intentPlan spare spareOp sparePlan nonce brief timeoutMs hostKey sealedWith
 --     sealingIds keepSealingMs

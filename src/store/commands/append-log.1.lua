@@ -1,6 +1,6 @@
 -- Keeps output of a run: the beginning of all output, and its end. Refused unless the caller owns the machine, and the run is the
 -- present one of this machine. Sent again, it keeps nothing twice.
--- @include time generation events owner dispatch containers
+-- @include time generation events owner dispatch kept containers
 -- KEYS: generation (hash)
 -- ARGV: identity name op token uuid run head tail pieces
 --   head, tail: bytes that are kept of the beginning, about, and of the end
@@ -27,6 +27,7 @@ local log_run, seq, bytes, in_head, in_tail = unpack(redis.call('HMGET', record,
   'logTail'))
 seq = log_run == run and tonumber(seq) or 0
 bytes, in_head, in_tail = tonumber(bytes or 0), tonumber(in_head or 0), tonumber(in_tail or 0)
+local counted = output_bytes(in_head, in_tail)
 local before = seq
 for _, piece in ipairs(cjson.decode(pieces)) do
   local number, stream, text, size = unpack(piece)
@@ -58,6 +59,8 @@ end
 if seq > before or log_run ~= run then
   redis.call('HSET', record, 'logRun', run, 'logSeq', whole(seq), 'logBytes', whole(bytes), 'logHead', whole(in_head), 'logTail',
     whole(in_tail))
+  add_kept(uuid, output_bytes(in_head, in_tail) - counted)
+  keep_within(limits_kept())
   ring(keys.bell, 'events', subject('container', uuid))
 end
 return { 'kept', whole(seq) }

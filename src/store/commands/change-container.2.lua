@@ -1,7 +1,7 @@
 -- Changes the priority of a container, or cancels it. One that waits is cancelled at once, and the machine that it was assigned to
 -- has it no more. One that was sent is marked, and its keeper kills it. Sent again with the same nonce,
 -- it answers as before.
--- @include time events generation dispatch containers
+-- @include time events generation dispatch kept containers
 -- KEYS: generation (hash) nonce (string)
 -- ARGV: identity uuid owner what value nonceMs
 --   owner: '' for the container of any owner

@@ -1,6 +1,6 @@
 -- A machine is gone by proof: its container waits again or has ended, and the machine is forgotten. Its operation ends afterwards.
 -- Refused unless the caller is the owner. Sent again, it changes nothing more.
--- @include time generation events owner dispatch containers machines
+-- @include time generation events owner dispatch kept containers machines
 -- KEYS: generation (hash)
 -- ARGV: identity name op token mostAttempts trouble
 --   trouble: for the container, if it was sent

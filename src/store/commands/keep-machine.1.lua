@@ -1,5 +1,5 @@
 -- Keeps what the owner of a machine has found out. Refused unless the caller is the owner. Sent again, it changes nothing more.
--- @include time generation events owner dispatch containers machines
+-- @include time generation events owner dispatch kept containers machines
 -- KEYS: generation (hash)
 -- ARGV: identity name op token changes
 --   changes: as `MachineChanges` in keeping.ts, as JSON, but for numbers, which are texts

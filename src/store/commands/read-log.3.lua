@@ -4,13 +4,13 @@
 -- KEYS: generation (hash) head (stream) tail (stream)
 -- ARGV: identity uuid place mostBytes
 -- returns: {'comparing'} | {'none'} | {'unsure'} (machines were not asked yet, of which one may run it) |
---   {'log', all bytes so far, has it ended (1 or 0), is there more (1 or 0), entries}
+--   {'log', all bytes so far, has it ended (1 or 0), is there more (1 or 0), entries, was all of it dropped (1 or 0)}
 local generation, head, tail = unpack(KEYS)
 local identity, uuid, place, most = unpack(ARGV)
 if not compared(generation, identity) then
   return { 'comparing' }
 end
-local active, bytes = unpack(redis.call('HMGET', container_key(uuid), 'active', 'logBytes'))
+local active, bytes, dropped = unpack(redis.call('HMGET', container_key(uuid), 'active', 'logBytes', 'logDropped'))
 if not active then
   return { redis.call('HLEN', keys.unasked) > 0 and 'unsure' or 'none' }
 end
@@ -30,4 +30,4 @@ for _, part in ipairs({ head, tail }) do
   end
 end
 local more = #found == 100 and 1 or 0
-return { 'log', bytes, active == '1' and 0 or 1, more, found }
+return { 'log', bytes, active == '1' and 0 or 1, more, found, dropped and 1 or 0 }

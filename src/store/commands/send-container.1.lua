@@ -1,6 +1,6 @@
 -- Writes that a machine is asked to run the container that it was assigned: a run is drawn, and from here on only proof frees the
 -- container. Sent again by the same machine, the run is the same.
--- @include time generation events draw owner dispatch containers
+-- @include time generation events draw owner dispatch kept containers
 -- KEYS: generation (hash)
 -- ARGV: identity name op token uuid
 -- returns: {'comparing'} (the data are not compared yet: what they say of this owner may be old) |

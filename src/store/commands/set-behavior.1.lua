@@ -1,5 +1,5 @@
 -- What an operator wants of a machine. What is to end stays so. Sent again, it answers as before.
--- @include time events generation dispatch containers machines
+-- @include time events generation dispatch kept containers machines
 -- KEYS: generation (hash)
 -- ARGV: identity id what reason
 --   id: the name of its record, or the cloud's id

@@ -1,6 +1,6 @@
 -- Writes what the runner of a machine says of a run. Refused unless the caller owns the machine, and the run is the present one of
 -- this machine. Sent again, it changes nothing more.
--- @include time generation events owner dispatch containers
+-- @include time generation events owner dispatch kept containers
 -- KEYS: generation (hash)
 -- ARGV: identity name op token uuid run mostAttempts what atMs detail reason
 --   mostAttempts: as often a container is sent without a beginning

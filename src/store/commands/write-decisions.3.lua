@@ -1,6 +1,6 @@
 -- Writes decisions of a scheduler, each only if what it was made for is still so. Nothing is written unless the caller's token
 -- holds the lease. Sent again, a decision that was written is answered `done` or `changed`, and nothing is written twice.
--- @include time events generation sealing dispatch containers machines
+-- @include time events generation sealing dispatch kept containers machines
 -- KEYS: generation (hash) lease (string) sealing (string)
 -- ARGV: identity token decisions
 --   decisions: as JSON [[what, uuid, its version, name, its version, more], …], where what it does not name is ''

@@ -62,6 +62,8 @@ export interface LogRead {
   readonly more: boolean
   /** The container has ended, and these are its last pieces. */
   readonly ended: boolean
+  /** It has ended, and its output was dropped, since too much was kept. */
+  readonly dropped: boolean
 }
 
 export interface ContainerCounts {
@@ -75,6 +77,8 @@ export interface ContainerCounts {
   readonly machines: number
   /** Machines that were not asked what they run, since the compare. */
   readonly unasked: number
-  /** Containers in all, also those that ended less than a week ago. */
-  readonly listed: number
+  /** Containers that have ended, and are kept. */
+  readonly ended: number
+  /** What counts of all outputs, and of the records of containers that have ended. */
+  readonly keptBytes: number
 }

@@ -141,11 +141,10 @@ export class ContainerStore {
     return { ...parseContainer(pairs(flat as string[])), status: (status as string | null) ?? '' }
   }
 
+  /** Costs what is asked for: containers of this state, or of this owner if those are fewer. */
   async list({ owner, state, after, limit }: ContainerQuery): Promise<ContainerPage> {
-    const { index, indexOf } = this.#keys.dispatch
-    const key = owner === undefined ? index : indexOf.call(this.#keys.dispatch, owner)
-    const args = [state ?? '', after ?? '', Math.min(limit, pageLimit), mostScanned, mostBytes]
-    const [, last, flat] = await this.#ask('list-containers', [key], args)
+    const args = [owner ?? '', state ?? '', after ?? '', Math.min(limit, pageLimit), mostScanned, mostBytes]
+    const [, last, flat] = await this.#ask('list-containers', [], args)
     const containers = (flat as unknown[]).flatMap(part => (Array.isArray(part) ? [parseContainer(pairs(part))] : []))
     return { containers, next: (last as string) || undefined }
   }
@@ -182,12 +181,12 @@ export class ContainerStore {
   async log(uuid: string, after: number): Promise<LogRead | null> {
     const { logHead, logTail } = this.#keys.dispatch
     const keys = [logHead.call(this.#keys.dispatch, uuid), logTail.call(this.#keys.dispatch, uuid)]
-    const [answer, bytes, ended, more, entries] = await this.#ask('read-log', keys, [uuid, after, logBytes])
+    const [answer, bytes, ended, more, entries, dropped] = await this.#ask('read-log', keys, [uuid, after, logBytes])
     if (this.#sure(answer) === 'none') return null
     const pieces = (entries as StreamEntry[]).map(readPiece)
     const last = pieces.at(-1)
     const next = last ? last.at + last.bytes.length : Number(bytes)
-    return { pieces, next, more: more === 1, ended: ended === 1 && more !== 1 }
+    return { pieces, next, more: more === 1, ended: ended === 1 && more !== 1, dropped: dropped === 1 }
   }
 
   /** For gauges; undefined while the data are not compared. */
@@ -197,8 +196,11 @@ export class ContainerStore {
       identity,
     ])) as Answer
     if (answer[0] !== 'counted') return undefined
-    const [waiting, sent, groups, machines, unasked, listed] = answer.slice(1).map(Number)
-    return { waiting: waiting!, sent: sent!, groups: groups!, machines: machines!, unasked: unasked!, listed: listed! }
+    const [waiting, sent, groups, machines, unasked, ended, keptBytes] = answer.slice(1).map(Number)
+    return {
+      ...{ waiting: waiting!, sent: sent!, groups: groups!, machines: machines!, unasked: unasked! },
+      ...{ ended: ended!, keptBytes: keptBytes! },
+    }
   }
 
   #idempotencyKey(owner: string, key: string | undefined, nonce: string): string {

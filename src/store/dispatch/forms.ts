@@ -67,6 +67,7 @@ export function parseContainer(fields: ReadonlyMap<string, string>): ContainerSh
     cancelled: text('cancelled'),
     trouble: text('trouble'),
     gatewayAddress: text('gatewayAddress'),
+    isOutputDropped: text('logDropped') !== '',
   }
 }
 

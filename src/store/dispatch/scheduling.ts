@@ -1,11 +1,12 @@
 /** The commands of the scheduler, which holds the lease `Keys.dispatch.scheduleLease`, and of the throttle of all replicas. */
 import { RetryLater } from '../../base/errors.ts'
 import type { MachineBrief } from '../../dispatch/container.ts'
-import type { ShutdownReason, Throttle } from '../../dispatch/types.ts'
+import type { Throttle } from '../../dispatch/types.ts'
 import type { Connection } from '../connection.ts'
 import type { Keys } from '../keys.ts'
 import { counterAhead } from '../operations.ts'
-import { machineOp, newMachine, parseMachine, wellFormed } from './forms.ts'
+import { type Decision, encodeDecision, keyOf, type Outcome, placesOf } from './decisions.ts'
+import { parseMachine, wellFormed } from './forms.ts'
 import {
   atOnce,
   groupsOf,
@@ -18,6 +19,7 @@ import {
 } from './queue.ts'
 import { encodeThrottle, parseThrottle } from './throttles.ts'
 
+export type { At, Decision, NewMachine, Outcome } from './decisions.ts'
 export type { Queued, QueueGroup, QueueLimits } from './queue.ts'
 
 /**
@@ -35,41 +37,6 @@ export interface Reading {
   /** While machines were not asked what they run, `write` answers `wait` for some containers. */
   readonly unasked: number
 }
-
-/** What of a machine or container was read: the decision holds only for that. */
-export interface At {
-  readonly id: string
-  readonly version: number
-}
-
-export interface NewMachine {
-  /** Drawn by `SchedulingStore.draw`. */
-  readonly name: string
-  readonly nonce: string
-  /** Sealed for `instance:NAME` and the nonce, with the key that `draw` names. */
-  readonly sealedPlan: string
-  readonly keyId: string
-  readonly type: string
-  readonly providerType: string
-  readonly price: number
-  readonly tenant: string
-  /** Of its whole life. */
-  readonly timeoutMs: number
-}
-
-export type Decision =
-  | { readonly what: 'unassign'; readonly container: At; readonly machine: At }
-  | { readonly what: 'assign'; readonly container: At; readonly machine: At }
-  | { readonly what: 'create'; readonly container: At; readonly create: NewMachine }
-  /** `probedMs` as it was read: a later probe takes back an `unreachable`. */
-  | { readonly what: 'shutdown'; readonly machine: At; readonly probedMs: number; readonly why: ShutdownReason }
-  | { readonly what: 'fail'; readonly container: At; readonly why: string }
-
-/**
- * `changed`: what was read is not so any more. `held`: the machine is on hold. `wait`: machines were not asked yet that may run
- * the container.
- */
-export type Outcome = 'done' | 'changed' | 'held' | 'wait'
 
 /** Machines, or groups, that are read by one command, and decisions that are written by one. */
 const [batch, writeBatch] = [250, 200]
@@ -187,7 +154,7 @@ export class SchedulingStore {
     /** What earlier parts have written. */
     const written = new Map<string, number>()
     for (let from = 0; from < decisions.length; from += writeBatch) {
-      const part = decisions.slice(from, from + writeBatch).map(decision => encode(decision, written))
+      const part = decisions.slice(from, from + writeBatch).map(decision => encodeDecision(decision, written))
       const keys = [generation, scheduleLease, this.#keys.sealing]
       const args = (identity: string) => [identity, token, wellFormed(part)]
       const [answer, ...results] = (await this.#connection.run('write-decisions', keys, args)) as WriteAnswer
@@ -242,27 +209,3 @@ export class SchedulingStore {
 }
 
 type WriteAnswer = ['written' | 'lost' | 'comparing', ...[Outcome, string, string][]]
-
-const keyOf = ({ id, version }: At): string => `${version} ${id}`
-
-function placesOf(decision: Decision): { readonly container?: At; readonly machine?: At } {
-  return {
-    ...('container' in decision && { container: decision.container }),
-    ...('machine' in decision && { machine: decision.machine }),
-  }
-}
-
-function encode(decision: Decision, written: ReadonlyMap<string, number>): readonly unknown[] {
-  const { container, machine } = placesOf(decision)
-  const of = (at: At | undefined) => (at ? [at.id, written.get(keyOf(at)) ?? at.version] : ['', ''])
-  return [decision.what, ...of(container), ...of(machine), moreOf(decision)]
-}
-
-function moreOf(decision: Decision): unknown {
-  if (decision.what === 'fail') return { why: decision.why }
-  if (decision.what === 'shutdown') return { why: decision.why, probedMs: decision.probedMs }
-  if (decision.what !== 'create') return ''
-  const { name, nonce, sealedPlan, keyId, timeoutMs, ...of } = decision.create
-  const brief = newMachine({ ...of, name })
-  return { brief: { ...brief, op: String(machineOp(name)) }, nonce, plan: sealedPlan, key: keyId, timeoutMs }
-}

@@ -260,7 +260,8 @@ test('until all machines were asked, nothing is assigned that may run on one of 
     sent: 1,
     machines: 3,
     unasked: 1,
-    listed: 4,
+    ended: 0,
+    keptBytes: 0,
     groups: 1,
   })
   // The last one is gone by proof.

@@ -141,24 +141,43 @@ test('a container that was sent is marked, whether it is cancelled or its priori
   })
 })
 
-test('a listing goes by age, by owner and by state, and leaves out what has expired', async () => {
-  const { redis, keys } = dispatch().store
+test('a listing goes by age, by owner and by state', async () => {
   const uuids: string[] = []
   for (const owner of ['ada', 'eve', 'ada', 'ada', 'eve']) uuids.push(await dispatch().accept({ view: view(owner) }))
   await dispatch().containers.change(uuids[2]!, undefined, { cancel: 'no' })
   expect(await dispatch().listed({ owner: 'ada' })).toEqual([uuids[0], uuids[2], uuids[3]])
   expect(await dispatch().listed({ state: 'Queued', owner: 'ada' })).toEqual([uuids[0], uuids[3]])
+  expect(await dispatch().listed({ state: 'Queued', owner: 'eve' })).toEqual([uuids[1], uuids[4]])
   expect(await dispatch().listed({ state: 'Cancelled' })).toEqual([uuids[2]])
+  expect(await dispatch().listed({ state: 'Cancelled', owner: 'eve' })).toEqual([])
+  expect(await dispatch().listed({ state: 'Running' })).toEqual([])
   const page = await dispatch().containers.list({ limit: 2 })
   expect([page.containers.length, page.next]).toEqual([2, uuids[1]])
   expect(await dispatch().listed({ after: page.next! })).toEqual(uuids.slice(2))
-  // It expires.
-  await redis.del(keys.dispatch.containers.record(uuids[2]!))
-  expect(await dispatch().listed()).toHaveLength(4)
-  await redis.zadd(keys.dispatch.ended, 1, `${uuids[2]} ada`)
-  await dispatch().accept()
-  expect(await redis.zrange(keys.dispatch.index, '0', '-1')).not.toContain(uuids[2])
-  expect(await redis.zrange(keys.dispatch.indexOf('ada'), '0', '-1')).toHaveLength(3)
+})
+
+test('a listing reads nothing of other states, and nothing of other owners where those have more', async () => {
+  const { redis, keys } = dispatch().store
+  const { index, indexOf, indexIn } = keys.dispatch
+  // Older than all, and more than one page looks at.
+  const foreign = Array.from({ length: 2_000 }, (_, i) => [0, `zzzzz-dz642-${String(i).padStart(15, '0')}`]).flat()
+  const [ofEve, complete] = [indexOf.call(keys.dispatch, 'eve'), indexIn.call(keys.dispatch, 'Complete')]
+  for (const key of [index, ofEve, complete]) await redis.zadd(key, ...foreign)
+  const waiting = await dispatch().accept({ view: view('eve') })
+  const cancelled = await dispatch().accept({ view: view('ada') })
+  await dispatch().containers.change(cancelled, undefined, { cancel: 'no' })
+  const { containers } = dispatch()
+  for (const [query, uuid] of [
+    [{ state: 'Queued' }, waiting],
+    [{ state: 'Queued', owner: 'eve' }, waiting],
+    [{ state: 'Cancelled' }, cancelled],
+    [{ owner: 'ada' }, cancelled],
+  ] as const) {
+    const page = await containers.list({ limit: 100, ...query })
+    expect([page.containers.map(({ view }) => view.uuid), page.next]).toEqual([[uuid], undefined])
+  }
+  expect(await containers.list({ limit: 100 })).toMatchObject({ containers: [], next: expect.any(String) })
+  for (const key of [index, ofEve, complete]) await redis.zremrangebyrank(key, 0, 1_999)
 })
 
 test('hostile texts are kept as they are', async () => {

@@ -15,7 +15,7 @@ const way: readonly StepName[] = [
   ...(['accept', 'read', 'decide', 'own', 'create', 'attach', 'ask', 'read', 'decide', 'send'] as const),
   ...(['deliver', 'find', 'tell', 'finish', 'find', 'tell', 'ask'] as const),
 ]
-const rare: readonly StepName[] = ['priority', 'cancel', 'behavior', 'log', 'destroy', 'gone', 'die']
+const rare: readonly StepName[] = ['priority', 'cancel', 'behavior', 'log', 'log', 'drop', 'destroy', 'gone', 'die']
 const losses: readonly StepName[] = ['snapshot', 'lose']
 const some = (names: readonly StepName[], maxLength: number) =>
   fc.array(fc.tuple(fc.constantFrom(...names), fc.nat(999), fc.nat(999)), { maxLength })
@@ -62,7 +62,7 @@ const history = (more: readonly StepName[]) =>
     )
 
 async function runAll(first: readonly Step[], histories: fc.Arbitrary<Step[]>, numRuns: number) {
-  const sum = { refused: 0, begun: 0, losses: 0, ended: 0, adopted: 0, fenced: 0 }
+  const sum = { refused: 0, begun: 0, losses: 0, ended: 0, adopted: 0, fenced: 0, dropped: 0 }
   await fc.assert(
     fc.asyncProperty(histories, async steps => {
       await store().redis.flushall()
@@ -71,8 +71,10 @@ async function runAll(first: readonly Step[], histories: fc.Arbitrary<Step[]>, n
       for (const step of [...first, ...steps]) await world.take(step)
       await world.rest()
       if (world.counts.losses === 0) {
-        for (const uuid of world.uuids) expect(await world.dispatch.containers.find(uuid), uuid).not.toBeNull()
+        for (const uuid of world.uuids)
+          expect((await world.dispatch.containers.find(uuid)) === null, uuid).toBe(world.dropped.has(uuid))
       }
+      sum.dropped += world.dropped.size
       for (const [name, count] of Object.entries(world.counts)) sum[name as keyof typeof sum] += count
     }),
     { numRuns, endOnFailure: true },
@@ -84,6 +86,7 @@ test('no history lets a container run twice, or be lost, or keys disagree', { ti
   const sum = await runAll(begins, history([]), whole ? 400 : 6)
   expect(sum.begun).toBeGreaterThan(0)
   expect(sum.fenced).toBeGreaterThan(0)
+  expect(sum.dropped).toBeGreaterThan(0)
 })
 
 test('nor does one in which Redis is emptied or goes back', { timeout: 600_000 }, async () => {

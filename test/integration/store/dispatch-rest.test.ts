@@ -152,6 +152,28 @@ describe('a container that runs', () => {
     expect(await (await rest.call('GET', `/containers/${uuid}/log`, 'ann')).text()).toContain('two')
   })
 
+  test('is told as gone once its output, and then all of it, is kept no more, and never runs again by its key', async () => {
+    const key = { 'Idempotency-Key': 'fit-17' }
+    const { uuid } = await queue({}, key)
+    const by = await dispatch().boot(uuid, 'i-1')
+    const sent = await dispatch().keeping.send(by, uuid)
+    const run = 'run' in sent ? sent.run : 0
+    const base64 = Buffer.alloc(10_000).toString('base64')
+    await dispatch().keeping.appendLog(by, uuid, run, [[1, { kind: 'output', atMs: 1, stream: 'stdout', base64 }]])
+    await dispatch().keeping.tell(by, uuid, run, { what: 'ended', atMs: Date.now(), exitCode: 3 })
+    expect(await dispatch().dropBeyond({ bytes: 15_000 })).toBe(1)
+    const log = await rest.call('GET', `/containers/${uuid}/log?follow`, 'ann')
+    expect([log.status, (await detailOf(log)).type]).toEqual([410, 'output_dropped'])
+    expect((await queue({}, key)).exit_code).toBe(3)
+    expect(await dispatch().dropBeyond({ containers: 0 })).toBe(1)
+    const { body, headers } = jsonBody(leastContainer)
+    const repeated = await rest.call('POST', '/containers', 'ann', { body: body!, headers: { ...headers, ...key } })
+    expect([repeated.status, (await detailOf(repeated)).type]).toEqual([410, 'container_dropped'])
+    for (const end of ['', '/log', '/events'])
+      expect(await typeOf('GET', `/containers/${uuid}${end}`, 'ann')).toBe('unknown_container')
+    expect(await dispatch().listed()).toEqual([])
+  })
+
   test('is stopped by its keeper when it is cancelled', async () => {
     const { uuid } = await running()
     expect(await ask('DELETE', `/containers/${uuid}`, 'ann')).toMatchObject({

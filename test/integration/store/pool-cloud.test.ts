@@ -42,7 +42,14 @@ describe('the pool', () => {
       failpoint: () => {},
     }
     const sweeper = new Sweeper({
-      ...{ ...parts, lease: keys.dispatch.sweepLease, intervalMs: 50, bootingMs: 250, tombstoneMs: 60_000 },
+      ...{
+        ...parts,
+        ended: dispatch().ended,
+        lease: keys.dispatch.sweepLease,
+        intervalMs: 50,
+        bootingMs: 250,
+        tombstoneMs: 60_000,
+      },
       onSwept: () => {},
     })
     const comparer = new Comparer({ ...parts, compares, holdMs: 1, lagMs: options.lagMs ?? 0, onCompared: () => {} })

@@ -70,6 +70,8 @@ export class History {
   #snapshot: (readonly [key: string, dump: Buffer, ttl: number])[] | undefined
   /** Starts that a runner refused, runs that began, and losses of data. */
   readonly counts = { refused: 0, begun: 0, losses: 0, ended: 0, adopted: 0, fenced: 0 }
+  /** Containers that have ended, and are not kept any more. */
+  readonly dropped = new Set<string>()
 
   constructor(store: Store) {
     this.#store = store
@@ -92,6 +94,20 @@ export class History {
     }
     this.#repeating.twice = false
     await this.dispatch.check()
+    await this.#checkDropped()
+  }
+
+  /** What was dropped runs nowhere, and never comes back, but by a loss of data. */
+  async #checkDropped(): Promise<void> {
+    const { redis, keys } = this.#store
+    for (const uuid of this.#uuids) {
+      const is = (await redis.exists(keys.dispatch.containers.record(uuid))) === 1
+      expect(is && this.dropped.has(uuid) ? `${uuid} is back` : '').toBe('')
+      if (is || this.dropped.has(uuid) || this.counts.losses > 0) continue
+      this.dropped.add(uuid)
+      const runs = this.#vms.some(({ alive, runs }) => alive && runs.get(uuid)?.live)
+      expect(runs ? `${uuid} runs, and was dropped` : '').toBe('')
+    }
   }
 
   readonly steps = {
@@ -162,9 +178,15 @@ export class History {
     log: async (a: number, b: number) => {
       const keeper = this.#keeper(a)
       for (const [uuid, { run }] of keeper?.vm?.runs ?? []) {
-        const entry = { kind: 'output', atMs: 1, stream: 'stdout', base64: 'aGVsbG8=' } as const
+        const base64 = Buffer.alloc(1 + 13 * b, 'x').toString('base64')
+        const entry = { kind: 'output', atMs: 1, stream: 'stdout', base64 } as const
         await this.dispatch.keeping.appendLog(keeper!.by, uuid, run, [[1 + (b % 5), entry]])
       }
+    },
+    /** Limits that hold from here on. */
+    drop: async (a: number, b: number) => {
+      const [containers, bytes] = [[0, 1, 2, 1_000][a % 4]!, [0, 20_000, 40_000, 10 ** 9][b % 4]!]
+      await this.dispatch.dropBeyond({ containers, bytes, keepMs: a % 7 === 6 ? 1 : 10 ** 9 })
     },
     destroy: async (a: number) => {
       const keeper = this.#keeper(a)
@@ -378,6 +400,7 @@ export class History {
     for (const keeper of this.#keepers) keeper.findings.splice(0)
     this.#reading = undefined
     this.counts.losses += 1
+    this.dropped.clear()
     await this.dispatch.schedule()
     await this.dispatch.compare(async mark => {
       for (const { id, intent, alive } of this.#vms) {

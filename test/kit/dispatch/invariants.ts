@@ -20,8 +20,16 @@ interface Found {
   readonly found: string | null
   /** By group: members with their scores. */
   readonly members: ReadonlyMap<string, ReadonlyMap<string, number>>
-  readonly listed: ReadonlySet<string>
-  readonly ended: ReadonlySet<string>
+  /** By index: all, those of an owner, those of a state. */
+  readonly listed: ReadonlyMap<string, readonly string[]>
+  readonly ended: readonly string[]
+  /** Those that have ended with output. */
+  readonly outputs: readonly string[]
+  /** By uuid: bytes of the beginning and of the end of its output, as they count. */
+  readonly heads: ReadonlyMap<string, number>
+  readonly tails: ReadonlyMap<string, number>
+  readonly eventsOf: readonly string[]
+  readonly kept: Fields
 }
 
 /** @returns what is wrong, in words; nothing if all is consistent */
@@ -34,6 +42,7 @@ export async function brokenRules(redis: Redis, keys: Keys): Promise<string[]> {
   checkContainers(found, must)
   checkMachines(found, must)
   checkSets(found, must)
+  checkKept(found, must)
   for (const [uuid, fields] of found.containers) await checkStream(redis, keys, uuid, fields, must)
   return wrong
 }
@@ -43,7 +52,7 @@ type Must = (holds: boolean, words: string) => void
 const endedStates = ['Complete', 'Cancelled']
 
 function checkContainers(found: Found, must: Must): void {
-  const { containers, machines, waiting, sent, members, listed, ended } = found
+  const { containers, machines, waiting, sent, members } = found
   for (const [uuid, fields] of containers) {
     const { state, machine: name, group: id = '', priority } = fields
     const isEnded = endedStates.includes(state!)
@@ -77,8 +86,6 @@ function checkContainers(found: Found, must: Must): void {
       must(brief?.ending === '' || isSent, `${uuid} is assigned to ${name}, which ends`)
     }
     if (isSent) must(sent[uuid] === name && Number(fields.run) > 0, `${uuid} was sent to ${name}`)
-    must(listed.has(uuid), `${uuid} is listed`)
-    must(ended.has(`${uuid} ${fields.owner}`) === isEnded, `${uuid} is listed as ended if it has`)
     must(Number(fields.runs) <= Number(fields.most), `${uuid} was run ${fields.runs} times`)
     must(
       state !== 'Complete' || parseContainer(new Map(Object.entries(fields))).exitCode !== undefined,
@@ -136,8 +143,39 @@ async function checkStream(redis: Redis, keys: Keys, uuid: string, fields: Field
   const ids = (await redis.xrange(keys.dispatch.containers.events(uuid), '-', '+')).map(([id]) => id)
   const expected = Array.from({ length: Number(fields.seq) }, (_, i) => `${fields.op}-${i + 1}`)
   must(ids.join() === expected.join() && ids.length > 0, `${uuid} has the events ${ids}, not ${expected}`)
-  const ttl = await redis.pttl(keys.dispatch.containers.record(uuid))
-  must(endedStates.includes(fields.state!) === ttl > 0, `${uuid} (${fields.state}) expires once it has ended`)
+  // What expired would count for ever.
+  must((await redis.pttl(keys.dispatch.containers.record(uuid))) === -1, `${uuid} does not expire`)
+}
+
+/** As `include/kept.lua` has them. */
+const [outputLeast, endedLeast, eventBytes] = [4096, 8192, 128]
+
+/** Bytes that count are those that are there, and indexes have what is there. */
+function checkKept({ containers, ended, outputs, listed, heads, tails, eventsOf, kept }: Found, must: Must): void {
+  const expected = new Map<string, string[]>()
+  const expect = (index: string, uuid: string) => expected.set(index, [...(expected.get(index) ?? []), uuid])
+  let sum = 0
+  for (const [uuid, { owner, state, view = '', seq, logHead = '0', logTail = '0', kept = '0' }] of containers) {
+    for (const index of ['', `-of:${owner}`, `-in:${state}`]) expect(index, uuid)
+    const [head, tail] = [heads.get(uuid) ?? 0, tails.get(uuid) ?? 0]
+    must(head === Number(logHead) && tail === Number(logTail), `${uuid} has the output ${logHead}, ${logTail}`)
+    const isEnded = endedStates.includes(state!)
+    const ofOutput = head + tail > 0 ? head + tail + outputLeast : 0
+    const ofRecord = isEnded ? endedLeast + Buffer.byteLength(view) + eventBytes * Number(seq) : 0
+    must(Number(kept) === ofOutput + ofRecord, `${uuid} counts ${kept}, not ${ofOutput} and ${ofRecord}`)
+    must(ended.includes(uuid) === isEnded, `${uuid} is listed as ended if it has`)
+    must(outputs.includes(uuid) === (isEnded && ofOutput > 0), `${uuid} is listed if it has ended with output`)
+    sum += Number(kept)
+  }
+  const { bytes = '0', most, mostBytes } = kept
+  must(Number(bytes) === sum, `${bytes} bytes count, and ${sum} are there`)
+  must(!most || ended.length <= Number(most), `${ended.length} that have ended are kept, and not ${most}`)
+  must(!mostBytes || sum <= Number(mostBytes) || ended.length === 0, `${sum} bytes are kept, and not ${mostBytes}`)
+  const texts = (of: ReadonlyMap<string, readonly string[]>) =>
+    JSON.stringify([...of].map(([k, v]) => [k, v.toSorted()]).sort())
+  must(texts(listed) === texts(expected), `indexes have ${texts(listed)}, not ${texts(expected)}`)
+  for (const uuid of [...ended, ...outputs, ...heads.keys(), ...tails.keys(), ...eventsOf])
+    must(containers.has(uuid), `what is left of ${uuid} has a record`)
 }
 
 async function readAll(redis: Redis, keys: Keys): Promise<Found> {
@@ -169,7 +207,38 @@ async function readAll(redis: Redis, keys: Keys): Promise<Found> {
     unasked: await redis.hkeys(d.unasked),
     found: await redis.get(d.found),
     members,
-    listed: new Set(await redis.zrange(d.index, '0', '-1')),
-    ended: new Set(await redis.zrange(d.ended, '0', '-1')),
+    listed: await indexesOf(redis, d.index),
+    ended: await redis.zrange(d.ended, '0', '-1'),
+    outputs: await redis.zrange(d.outputs, '0', '-1'),
+    heads: await outputsOf(redis, d.logHead('')),
+    tails: await outputsOf(redis, d.logTail('')),
+    eventsOf: (await redis.keys(`${d.containers.events('')}*`)).map(key => key.slice(d.containers.events('').length)),
+    kept: await redis.hgetall(d.kept),
   }
+}
+
+async function indexesOf(redis: Redis, all: string): Promise<Map<string, string[]>> {
+  const found = new Map<string, string[]>()
+  for (const key of [all, ...(await redis.keys(`${all}-of:*`)), ...(await redis.keys(`${all}-in:*`))]) {
+    const uuids = await redis.zrange(key, '0', '-1')
+    if (uuids.length > 0) found.set(key.slice(all.length), uuids)
+  }
+  return found
+}
+
+/** What a piece takes beside its bytes, as `append-log` has it. */
+const overhead = 64
+
+async function outputsOf(redis: Redis, prefix: string): Promise<Map<string, number>> {
+  const found = new Map<string, number>()
+  for (const key of await redis.keys(`${prefix}*`)) {
+    const pieces = await redis.xrange(key, '-', '+')
+    const bytes = pieces.map(([, [, , , , , size]]) => Number(size) + overhead)
+    if (bytes.length > 0)
+      found.set(
+        key.slice(prefix.length),
+        bytes.reduce((sum, each) => sum + each, 0),
+      )
+  }
+  return found
 }

@@ -6,6 +6,7 @@ import type { MachineBrief } from '../../../src/dispatch/container.ts'
 import { Compares, type Mark } from '../../../src/store/compares.ts'
 import type { Connection } from '../../../src/store/connection.ts'
 import { type ContainerQuery, ContainerStore, type NewContainer } from '../../../src/store/dispatch/containers.ts'
+import { type EndedLimits, EndedStore } from '../../../src/store/dispatch/ended.ts'
 import type { Shape } from '../../../src/store/dispatch/forms.ts'
 import { KeepingStore } from '../../../src/store/dispatch/keeping.ts'
 import { MachineStore, type StrayMachine } from '../../../src/store/dispatch/machines.ts'
@@ -22,6 +23,9 @@ import { brokenRules } from './invariants.ts'
 
 export const clusterId = 'zzzzz'
 export const maxDispatchAttempts = 3
+
+/** As by default, but for a smaller number. */
+export const endedLimits: EndedLimits = { keepMs: 7 * 86_400_000, containers: 1_000, bytes: 128 * 2 ** 20 }
 
 export const shape = (more: Partial<Shape['need']> = {}, rest: Partial<Omit<Shape, 'need'>> = {}): Shape => ({
   need: { vcpus: 1, ramBytes: 2 ** 30, scratchBytes: 0, gpus: 0, preemptible: false, ...more },
@@ -63,6 +67,7 @@ export class Dispatch {
   readonly connection: Connection
   readonly containers: ContainerStore
   readonly machines: MachineStore
+  readonly ended: EndedStore
   readonly keeping: KeepingStore
   readonly scheduling: SchedulingStore
   readonly owners: OwnerStore
@@ -76,6 +81,7 @@ export class Dispatch {
     const { keys } = store
     this.containers = new ContainerStore({ connection, keys, sealing, clusterId, idempotencyMs: 600_000 })
     this.machines = new MachineStore({ connection, keys, sealing })
+    this.ended = new EndedStore(connection, keys, endedLimits)
     this.keeping = new KeepingStore({ connection, keys, maxDispatchAttempts })
     this.scheduling = new SchedulingStore(connection, keys)
     this.owners = new OwnerStore<OperationRecord, OperationFields>({
@@ -100,6 +106,11 @@ export class Dispatch {
     // As if its time had passed.
     await this.store.redis.del(this.store.keys.dispatch.hold)
     return mark
+  }
+
+  /** Drops what is beyond other limits, which hold from here on. @returns how many outputs and containers */
+  async dropBeyond(limits: Partial<EndedLimits>): Promise<number> {
+    return new EndedStore(this.connection, this.store.keys, { ...endedLimits, ...limits }).dropExcess()
   }
 
   /** @returns the uuid */

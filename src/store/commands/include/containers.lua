@@ -1,7 +1,4 @@
--- Containers: each waits in one group, or is sent to one machine, or has ended. Needs `dispatch`.
-
--- How long one stays after its end.
-local keep_ended_ms = 604800000
+-- Containers: each waits in one group, or is sent to one machine, or has ended. Needs `dispatch` and `kept`.
 
 local names = { 'state', 'owner', 'priority', 'version', 'op', 'seq', 'group', 'shape', 'queuedMs', 'attempts', 'runs', 'most',
   'run', 'machine', 'instance', 'cancelled', 'sentMs', 'startedMs' }
@@ -43,6 +40,10 @@ end
 local function put(container, fields)
   local flat = {}
   fields.version = container.version + 1
+  if fields.state and fields.state ~= container.state then
+    redis.call('ZREM', state_key(container.state), container.uuid)
+    redis.call('ZADD', state_key(fields.state), 0, container.uuid)
+  end
   for name, value in pairs(fields) do
     container[name] = value
     flat[#flat + 1], flat[#flat + 2] = name, type(value) == 'number' and whole(value) or value
@@ -145,13 +146,9 @@ local function finish(container, state, trouble, fields)
   fields.finishedMs = fields.finishedMs or now_ms()
   put(container, fields)
   say_state(container, trouble)
-  local uuid = container.uuid
   -- Nobody runs it any more, and it may have secrets.
-  redis.call('HDEL', container_key(uuid), 'spec')
-  for _, kind in ipairs({ 'container:', 'container-events:', 'container-log:', 'container-log-tail:' }) do
-    redis.call('PEXPIRE', tag .. kind .. uuid, keep_ended_ms)
-  end
-  redis.call('ZADD', keys.ended, whole(now_ms() + keep_ended_ms), uuid .. ' ' .. container.owner)
+  redis.call('HDEL', container_key(container.uuid), 'spec')
+  keep_ended(container)
 end
 
 -- requeue(container, trouble, fields): it waits again, in its former place.
@@ -191,16 +188,7 @@ local function create_container(uuid, op, owner, fields)
   end
   redis.call('ZADD', keys.all, 0, uuid)
   redis.call('ZADD', owner_key(owner), 0, uuid)
-end
-
--- forget_some(): removes a few containers from the listings that have expired, so that these grow no longer than they are used.
-local function forget_some()
-  for _, entry in ipairs(redis.call('ZRANGE', keys.ended, '-inf', whole(now_ms()), 'BYSCORE', 'LIMIT', 0, 20)) do
-    local uuid, owner = string.match(entry, '^(%S+) (.*)$')
-    redis.call('ZREM', keys.ended, entry)
-    redis.call('ZREM', keys.all, uuid)
-    redis.call('ZREM', owner_key(owner), uuid)
-  end
+  redis.call('ZADD', state_key(fields.state), 0, uuid)
 end
 
 -- assign(container, brief): to a machine that is not asked yet. The caller keeps the brief.

@@ -6,8 +6,8 @@ local tag = string.sub(KEYS[1], 1, -1 - #'dispatch-generation')
 local keys = {
   bell = tag .. 'bell', last = tag .. 'last', runs = tag .. 'dispatch-last', found = tag .. 'dispatch-found',
   unasked = tag .. 'dispatch-unasked', statuses = tag .. 'dispatch-statuses', briefs = tag .. 'instance-briefs',
-  ids = tag .. 'instance-ids', all = tag .. 'containers', ended = tag .. 'containers-ended', groups = tag .. 'container-groups',
-  group_ids = tag .. 'container-group-ids',
+  ids = tag .. 'instance-ids', all = tag .. 'containers', ended = tag .. 'containers-ended', kept = tag .. 'containers-kept',
+  outputs = tag .. 'container-outputs', groups = tag .. 'container-groups', group_ids = tag .. 'container-group-ids',
   waiting = tag .. 'container-briefs', sent = tag .. 'container-sent', counts = tag .. 'container-count',
 }
 
@@ -19,6 +19,9 @@ local function machine_key(name)
 end
 local function owner_key(owner)
   return tag .. 'containers-of:' .. owner
+end
+local function state_key(state)
+  return tag .. 'containers-in:' .. state
 end
 local function group_key(id)
   return tag .. 'container-group:' .. id

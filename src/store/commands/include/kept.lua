@@ -1,0 +1,101 @@
+-- What is kept of outputs, and of containers that have ended. Needs `dispatch`.
+-- `keys.kept` has the sum of all bytes that count (`bytes`), which is that of the field `kept` of all records, and how much may be
+-- kept of what has ended: `ms`, `most` containers, `mostBytes`.
+
+-- What counts beside the pieces of an output, beside the view of an ended container, and for each of its events: about as much as
+-- Redis needs. Nothing that is dropped counts less, so that a few drops make room for whatever one script adds.
+local output_least, ended_least, event_bytes = 4096, 8192, 128
+-- Dropped by one script. An output grows by 1.2 MB at most, and an ended record is smaller: 300 drops free as much.
+local most_dropped = 300
+
+local function output_bytes(head, tail)
+  local pieces = tonumber(head or 0) + tonumber(tail or 0)
+  return pieces > 0 and pieces + output_least or 0
+end
+
+-- add_kept(uuid, bytes): so many bytes more, or fewer, count for this container.
+local function add_kept(uuid, bytes)
+  if bytes ~= 0 then
+    redis.call('HINCRBY', container_key(uuid), 'kept', whole(bytes))
+    redis.call('HINCRBY', keys.kept, 'bytes', whole(bytes))
+  end
+end
+
+local function delete_output(uuid)
+  redis.call('DEL', tag .. 'container-log:' .. uuid, tag .. 'container-log-tail:' .. uuid)
+end
+
+-- Deletions are first: a full Redis refuses all else as the first write of a script.
+local function drop_output(uuid)
+  delete_output(uuid)
+  redis.call('ZREM', keys.outputs, uuid)
+  local head, tail = unpack(redis.call('HMGET', container_key(uuid), 'logHead', 'logTail'))
+  if head then
+    add_kept(uuid, -output_bytes(head, tail))
+    redis.call('HSET', container_key(uuid), 'logHead', 0, 'logTail', 0, 'logDropped', 1)
+  end
+end
+
+local function drop_container(uuid)
+  local owner, state, bytes = unpack(redis.call('HMGET', container_key(uuid), 'owner', 'state', 'kept'))
+  delete_output(uuid)
+  redis.call('DEL', container_key(uuid), tag .. 'container-events:' .. uuid)
+  redis.call('ZREM', keys.ended, uuid)
+  redis.call('ZREM', keys.outputs, uuid)
+  redis.call('ZREM', keys.all, uuid)
+  if owner then
+    redis.call('ZREM', owner_key(owner), uuid)
+    redis.call('ZREM', state_key(state), uuid)
+    redis.call('HINCRBY', keys.kept, 'bytes', whole(0 - tonumber(bytes or 0)))
+  end
+end
+
+-- drop_one(limits): drops the ended container that ended first, if it is too old or one too many; if there are too many bytes, the
+-- output that ended first, and without outputs that container. Returns false if nothing is too much.
+local function drop_one(limits)
+  local first, ended_ms = unpack(redis.call('ZRANGE', keys.ended, 0, 0, 'WITHSCORES'))
+  if not first then
+    return false
+  end
+  if tonumber(ended_ms) + limits.ms <= now_ms() or redis.call('ZCARD', keys.ended) > limits.most then
+    drop_container(first)
+    return true
+  end
+  if tonumber(redis.call('HGET', keys.kept, 'bytes') or 0) <= limits.most_bytes then
+    return false
+  end
+  local output = redis.call('ZRANGE', keys.outputs, 0, 0)[1]
+  if output then
+    drop_output(output)
+  else
+    drop_container(first)
+  end
+  return true
+end
+
+-- limits_kept(): as the last sweep wrote them, or nil before the first one.
+local function limits_kept()
+  local ms, most, most_bytes = unpack(redis.call('HMGET', keys.kept, 'ms', 'most', 'mostBytes'))
+  return ms and { ms = tonumber(ms), most = tonumber(most), most_bytes = tonumber(most_bytes) } or nil
+end
+
+-- keep_within(limits): drops what has ended until the limits hold. Returns how many were dropped.
+local function keep_within(limits)
+  local dropped = 0
+  while limits and dropped < most_dropped and drop_one(limits) do
+    dropped = dropped + 1
+  end
+  return dropped
+end
+
+-- keep_ended(container): it has ended, and counts from here on.
+local function keep_ended(container)
+  local uuid, now = container.uuid, whole(now_ms())
+  local view, head, tail = unpack(redis.call('HMGET', container_key(uuid), 'view', 'logHead', 'logTail'))
+  redis.call('ZADD', keys.ended, now, uuid)
+  if output_bytes(head, tail) > 0 then
+    redis.call('ZADD', keys.outputs, now, uuid)
+  end
+  add_kept(uuid, ended_least + #view + event_bytes * container.seq)
+  keep_within(limits_kept())
+end
