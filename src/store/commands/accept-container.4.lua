@@ -9,7 +9,7 @@
 --   most, mostInAll: containers that wait, of an owner and of all
 --   runs: how often it may be run in all
 -- returns: {'accepted', uuid} | {'repeated', uuid} | {'mismatch'} | {'full', 'owner' or 'all'} | {'comparing'} |
---   {'sealed'} (with a key that is not ours) | {'reseal'} (it is sealed with another key than the named one)
+--   {'sealed'} (with a key that is not ours) | {'reseal', key} (it is sealed with another key than this one)
 local generation, nonce, idempotency, sealing = unpack(KEYS)
 local identity, uuid, op, owner, nonce_ms, hash, idempotency_ms, sealed_with, sealing_ids, keep_sealing_ms, most, most_in_all,
   view, spec, group, shape, priority, runs = unpack(ARGV)
@@ -37,14 +37,11 @@ end
 if redis.call('HLEN', keys.waiting) >= tonumber(most_in_all) then
   return { 'full', 'all' }
 end
-if not may_open(sealing, sealing_ids) then
-  return { 'sealed' }
+local refusal = wrongly_sealed(sealing, sealing_ids, sealed_with)
+if refusal then
+  return refusal
 end
-local key = sealing_key(sealing, sealing_ids)
-if sealed_with ~= key then
-  return { 'reseal' }
-end
-redis.call('SET', sealing, key, 'NX', 'PX', keep_sealing_ms)
+name_sealing(sealing, sealed_with, keep_sealing_ms)
 redis.call('SET', nonce, uuid, 'PX', nonce_ms)
 if hash ~= '' then
   redis.call('SET', idempotency, uuid .. ' ' .. hash, 'PX', idempotency_ms)

@@ -33,19 +33,16 @@ local standing = redis.call('HMGET', record, 'status', 'op')
 if standing[1] and standing[1] ~= 'failed' then
   return { 'exists', standing[1] }
 end
-if not may_open(sealing, sealing_ids) then
-  return { 'sealed' }
-end
-local key = sealing_key(sealing, sealing_ids)
-if sealed_with ~= key then
-  return { 'reseal', key }
+local refusal = wrongly_sealed(sealing, sealing_ids, sealed_with)
+if refusal then
+  return refusal
 end
 local gone = redis.call('GET', tombstone)
 local op = draw(last, standing[2], gone)
 if not op then
   return { 'ahead' }
 end
-redis.call('SET', sealing, key, 'NX', 'PX', keep_sealing_ms)
+name_sealing(sealing, sealed_with, keep_sealing_ms)
 local now = now_ms()
 -- Streams of operations that ended long ago are removed; recent ones stay for their followers.
 redis.call('XTRIM', events, 'MINID', whole(math.min(now_us() - keep_ms * 1000, tonumber(standing[2] or gone or op))))

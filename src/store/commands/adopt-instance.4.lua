@@ -35,14 +35,11 @@ if intent ~= '' and not ahead(tonumber(intent_op)) then
     name, op, plan = intent, intent_op, intent_plan
   end
 end
-if not may_open(sealing, sealing_ids) then
-  return { 'sealed' }
+local refusal = wrongly_sealed(sealing, sealing_ids, sealed_with)
+if refusal then
+  return refusal
 end
-local key = sealing_key(sealing, sealing_ids)
-if sealed_with ~= key then
-  return { 'reseal', key }
-end
-redis.call('SET', sealing, key, 'NX', 'PX', keep_sealing_ms)
+name_sealing(sealing, sealed_with, keep_sealing_ms)
 if tonumber(op) > tonumber(redis.call('GET', keys.last) or 0) then
   redis.call('SET', keys.last, op)
 end
