@@ -37,7 +37,7 @@ type Line = { readonly handlers: LinkHandlers; readonly end: AbortController; re
 
 export class Site {
   brief: MachineBrief | undefined
-  facts: MachineFacts = { hostKey: '', runnerHash: '', bootedMs: 0, secretMs: 0, place: '', missingSinceMs: 0 }
+  facts: MachineFacts = { hostKey: '', place: '', missingSinceMs: 0 }
   cancelled = ''
   nextRun = 100
   /** What happened, in order. */

@@ -2,7 +2,7 @@
 -- @include time generation events owner dispatch kept containers machines
 -- KEYS: generation (hash)
 -- ARGV: identity name op token changes
---   changes: as `MachineChanges` in keeping.ts, as JSON, but for numbers, which are texts
+--   changes: as `MachineChanges` in keeping-words.ts, as JSON
 -- returns: {'comparing'} (the data are not compared yet: what they say of this owner may be old) |
 --   {'fenced'} (another owner, or gone by proof) | {'taken'} (another machine has this id of the cloud: nothing is kept) |
 --   {'kept', brief} | {'held', brief} (it is on hold, so that it does not end)
@@ -27,7 +27,7 @@ if changes.instance and changes.instance ~= brief.instance then
     redis.call('HSET', keys.ids, changes.instance, name)
   end
 end
-for _, fact in ipairs({ 'hostKey', 'runnerHash', 'place', 'bootedMs', 'secretMs' }) do
+for _, fact in ipairs({ 'hostKey', 'place' }) do
   if changes[fact] then
     redis.call('HSET', record, fact, changes[fact])
   end

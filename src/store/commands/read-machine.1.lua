@@ -4,7 +4,7 @@
 -- ARGV: identity name op token
 -- returns: {'comparing'} (the data are not compared yet: what they say of this owner may be old) |
 --   {'fenced'} (another owner) | {'gone'} (by proof, and its operation is to end) |
---   {'read', now, brief, cancelled, hostKey, runnerHash, place, bootedMs, secretMs, missingSinceMs}; '' for what is not known
+--   {'read', now, brief, cancelled, hostKey, place, missingSinceMs}; '' for what is not known
 --   cancelled: why its container is to be killed
 local identity, name, op, token = unpack(ARGV)
 if not compared(KEYS[1], identity) then
@@ -20,8 +20,7 @@ end
 local container = cjson.decode(brief).container
 local cancelled = container and redis.call('HGET', container_key(container.uuid), 'cancelled')
 local answer = { 'read', whole(now_ms()), brief, cancelled or '' }
-for _, fact in ipairs(redis.call('HMGET', machine_key(name), 'hostKey', 'runnerHash', 'place', 'bootedMs', 'secretMs',
-  'missingSinceMs')) do
+for _, fact in ipairs(redis.call('HMGET', machine_key(name), 'hostKey', 'place', 'missingSinceMs')) do
   answer[#answer + 1] = fact or ''
 end
 return answer

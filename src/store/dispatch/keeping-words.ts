@@ -7,12 +7,6 @@ import type { Shape } from './forms.ts'
 export interface MachineFacts {
   /** As it was pinned; '' before. */
   readonly hostKey: string
-  /** The hash of the runner that stands there; '' before. */
-  readonly runnerHash: string
-  /** When its boot probe succeeded; 0 before. */
-  readonly bootedMs: number
-  /** When it showed the right secret, with the present host key; 0 before. */
-  readonly secretMs: number
   /** Where the cloud was asked for it last, such as a subnet; '' before. Stored before the call. */
   readonly place: string
   /** Since when the cloud says that it has no such machine, by Redis' clock; 0 while it shows it. */

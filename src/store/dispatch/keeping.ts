@@ -53,14 +53,10 @@ export class KeepingStore {
     const answer = await this.#call('read-machine', by, [])
     if (answer[0] === 'gone') throw new MachineGone('the machine is gone by proof')
     const [, nowMs, brief, cancelled, ...facts] = answer as string[]
-    const [hostKey, runnerHash, place, ...times] = facts
-    const [bootedMs, secretMs, missingSinceMs] = times.map(Number)
+    const [hostKey, place, missingSinceMs] = facts
     return {
       brief: parseMachine(brief!),
-      facts: {
-        ...{ hostKey: hostKey!, runnerHash: runnerHash!, place: place! },
-        ...{ bootedMs: bootedMs!, secretMs: secretMs!, missingSinceMs: missingSinceMs! },
-      },
+      facts: { hostKey: hostKey!, place: place!, missingSinceMs: Number(missingSinceMs) },
       cancelled: cancelled!,
       nowMs: Number(nowMs),
     }
@@ -68,12 +64,7 @@ export class KeepingStore {
 
   /** @throws {Fenced} when no longer the owner, or the machine is gone by proof */
   async keep(by: Ownership, changes: MachineChanges): Promise<Kept> {
-    const { bootedMs, secretMs } = changes
-    const texts = {
-      bootedMs: bootedMs === undefined ? bootedMs : whole(bootedMs),
-      secretMs: secretMs === undefined ? secretMs : whole(secretMs),
-    }
-    const [answer, brief] = await this.#call('keep-machine', by, [wellFormed({ ...changes, ...texts })])
+    const [answer, brief] = await this.#call('keep-machine', by, [wellFormed(changes)])
     if (answer === 'taken') return { answer }
     return { answer: answer as 'kept' | 'held', brief: parseMachine(String(brief)) }
   }
