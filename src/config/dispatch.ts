@@ -166,7 +166,7 @@ const ended = z.strictObject({
     .refine(bytes => bytes >= leastKept, { error: 'must be at least 16MiB' })
     .prefault('128MiB')
     .describe(
-      'of outputs, also of what runs, and of ended containers: the output that ended first is dropped first, and without outputs that container; Redis needs up to half as much again',
+      'of outputs, also of what runs, and of ended containers: the output that ended first is dropped first, and without outputs that container; Redis needs up to 1.7 times as much',
     ),
 })
 

@@ -5,6 +5,7 @@ import { createAppGauges } from './app-gauges.ts'
 import { createBillingMetrics } from './billing-metrics.ts'
 import { CullingMetrics } from './culling-metrics.ts'
 import { createDispatchGauges } from './dispatch-gauges.ts'
+import { createKeptGauges } from './dispatch-kept.ts'
 import { createDispatchMetrics } from './dispatch-metrics.ts'
 import { createGatewayMetrics } from './gateway-metrics.ts'
 import { createGauges, type GaugeSources } from './gauges.ts'
@@ -18,7 +19,7 @@ const head = `# Metrics
 
 <!-- Made by \`npm run docs\` of src/telemetry (metrics.ts, gauges.ts, app-gauges.ts, app-api-metrics.ts, tenant-gauges.ts,
      billing-metrics.ts, webhook-metrics.ts, notebook-gauges.ts, idle-metrics.ts, culling-metrics.ts, gateway-metrics.ts,
-     dispatch-metrics.ts, dispatch-gauges.ts): change those. -->
+     dispatch-metrics.ts, dispatch-gauges.ts, dispatch-kept.ts): change those. -->
 
 Each replica serves these metrics in Prometheus' text format at \`/metrics\` on its monitoring port. Values of labels come from
 short lists, never from users; those of \`notebook_culling_total\` and \`last_notebook_culling_timestamp_seconds\` alone name people's
@@ -50,6 +51,7 @@ export function metricsReference(): string {
   createGatewayMetrics(registry, { open: () => ({ request: 0, websocket: 0 }), routes: () => undefined })
   createDispatchMetrics(registry)
   createDispatchGauges(registry, { census: async () => undefined, owned: () => 0 })
+  createKeptGauges(registry, async () => undefined)
   const rows = registry
     .getMetricsAsArray()
     .filter(({ name }) => /^skylab_|^arvados_|notebook_culling_/.test(name))

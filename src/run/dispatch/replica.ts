@@ -5,6 +5,7 @@ import { tagNames } from '../../dispatch/tags.ts'
 import type { Cloud } from '../../machines/cloud.ts'
 import { Throttles } from '../../pool/throttle.ts'
 import type { Settings } from '../../settings/load.ts'
+import { createKeptGauges } from '../../telemetry/dispatch-kept.ts'
 import { createProcessGauges } from '../../telemetry/gauges.ts'
 import { forgetLabs } from '../../telemetry/metrics.ts'
 import { type Basics, type CreateTracing, makeBasics, version } from '../basics.ts'
@@ -40,6 +41,7 @@ export async function makeDispatchReplica(settings: Settings, createTracing?: Cr
   const pool = joinPool(basics, store, { cloud, types, sight })
   addGauges(basics, store.connection)
   addDispatchGauges(basics, store, sight, { types, owned: () => kind.engine.size })
+  createKeptGauges(basics.metrics.registry, () => store.containers.counts())
   const whenTagged = tagger(basics, cloud)
   const rest = joinDispatchRest(basics, { ...store, types, dispatchMetrics: sight.metrics, whenTagged })
   const stages = stagesOf(basics, store, keepers, pool, () => driver.close())

@@ -60,7 +60,7 @@ if seq > before or log_run ~= run then
   redis.call('HSET', record, 'logRun', run, 'logSeq', whole(seq), 'logBytes', whole(bytes), 'logHead', whole(in_head), 'logTail',
     whole(in_tail))
   add_kept(uuid, output_bytes(in_head, in_tail) - counted)
-  keep_within(limits_kept())
+  make_room()
   ring(keys.bell, 'events', subject('container', uuid))
 end
 return { 'kept', whole(seq) }

@@ -179,3 +179,16 @@ test('nothing is dropped before the data were compared', async () => {
   await redis.hset(keys.dispatch.generation, 'identity', identity)
   expect(await isThere(uuid)).toBe(true)
 })
+
+test('one script drops no more than two full outputs, or a little more', async () => {
+  const by = await machine()
+  for (let i = 0; i < 4; i += 1) {
+    const { uuid, run } = await begin(by)
+    await dispatch().keeping.appendLog(by, uuid, run, much)
+    await dispatch().keeping.tell(by, uuid, run, { what: 'ended', atMs: 1, exitCode: 0 })
+  }
+  const { connection, keys } = dispatch().store
+  const drop = () =>
+    connection.run('keep-ended', [keys.dispatch.generation], identity => [identity, 60_000, 0, 10 ** 9])
+  expect([await drop(), await drop(), await drop()]).toEqual([2, 2, 0])
+})

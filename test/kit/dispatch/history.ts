@@ -229,6 +229,7 @@ export class History {
       }
     }
     await this.dispatch.check()
+    await this.#checkDropped()
     expect(await this.dispatch.machines.unasked()).toEqual([])
     for (const vm of this.#vms.filter(({ alive }) => alive)) {
       for (const [uuid, { run, live }] of vm.runs) {

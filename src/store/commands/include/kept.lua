@@ -1,12 +1,13 @@
 -- What is kept of outputs, and of containers that have ended. Needs `dispatch`.
 -- `keys.kept` has the sum of all bytes that count (`bytes`), which is that of the field `kept` of all records, and how much may be
--- kept of what has ended: `ms`, `most` containers, `mostBytes`.
+-- kept: `most` containers that have ended, `mostBytes`.
 
 -- What counts beside the pieces of an output, beside the view of an ended container, and for each of its events: about as much as
 -- Redis needs. Nothing that is dropped counts less, so that a few drops make room for whatever one script adds.
 local output_least, ended_least, event_bytes = 4096, 8192, 128
--- Dropped by one script. An output grows by 1.2 MB at most, and an ended record is smaller: 300 drops free as much.
-local most_dropped = 300
+-- Dropped by one script, and bytes of that, about: no script is long. An output grows by 1.2 MB at most, and an ended record is
+-- smaller: 300 drops free as much.
+local most_dropped, most_freed = 300, 1500000
 
 local function output_bytes(head, tail)
   local pieces = tonumber(head or 0) + tonumber(tail or 0)
@@ -50,18 +51,23 @@ local function drop_container(uuid)
   end
 end
 
--- drop_one(limits): drops the ended container that ended first, if it is too old or one too many; if there are too many bytes, the
--- output that ended first, and without outputs that container. Returns false if nothing is too much.
+local function bytes_kept()
+  return tonumber(redis.call('HGET', keys.kept, 'bytes') or 0)
+end
+
+-- drop_one(limits): drops the container that ended first, if it is too old or one too many; if there are too many bytes, the output
+-- that ended first, and without outputs that container. Returns false if nothing is too much.
 local function drop_one(limits)
   local first, ended_ms = unpack(redis.call('ZRANGE', keys.ended, 0, 0, 'WITHSCORES'))
   if not first then
     return false
   end
-  if tonumber(ended_ms) + limits.ms <= now_ms() or redis.call('ZCARD', keys.ended) > limits.most then
+  local is_old = limits.since_ms and tonumber(ended_ms) <= limits.since_ms
+  if is_old or redis.call('ZCARD', keys.ended) > limits.most then
     drop_container(first)
     return true
   end
-  if tonumber(redis.call('HGET', keys.kept, 'bytes') or 0) <= limits.most_bytes then
+  if bytes_kept() <= limits.most_bytes then
     return false
   end
   local output = redis.call('ZRANGE', keys.outputs, 0, 0)[1]
@@ -73,19 +79,21 @@ local function drop_one(limits)
   return true
 end
 
--- limits_kept(): as the last sweep wrote them, or nil before the first one.
-local function limits_kept()
-  local ms, most, most_bytes = unpack(redis.call('HMGET', keys.kept, 'ms', 'most', 'mostBytes'))
-  return ms and { ms = tonumber(ms), most = tonumber(most), most_bytes = tonumber(most_bytes) } or nil
-end
-
--- keep_within(limits): drops what has ended until the limits hold. Returns how many were dropped.
+-- keep_within(limits): drops what has ended until the limits hold, or as much as one script may. Returns how many were dropped.
 local function keep_within(limits)
-  local dropped = 0
-  while limits and dropped < most_dropped and drop_one(limits) do
+  local dropped, bytes = 0, bytes_kept()
+  while dropped < most_dropped and bytes - bytes_kept() < most_freed and drop_one(limits) do
     dropped = dropped + 1
   end
   return dropped
+end
+
+-- make_room(): after something was added. The limits are those of the last sweep, which alone looks for what is too old.
+local function make_room()
+  local most, most_bytes = unpack(redis.call('HMGET', keys.kept, 'most', 'mostBytes'))
+  if most then
+    keep_within({ most = tonumber(most), most_bytes = tonumber(most_bytes) })
+  end
 end
 
 -- keep_ended(container): it has ended, and counts from here on.
@@ -97,5 +105,5 @@ local function keep_ended(container)
     redis.call('ZADD', keys.outputs, now, uuid)
   end
   add_kept(uuid, ended_least + #view + event_bytes * container.seq)
-  keep_within(limits_kept())
+  make_room()
 end
