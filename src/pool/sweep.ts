@@ -1,7 +1,7 @@
 /**
- * Compares the cloud's list with the records, both ways, and drops what is kept too long or too much. One replica does it, by lease. It ends no machine: it adopts what no
- * record has, and a record is what a keeper needs to end a machine. The tag of our set is the border. A machine without it is not
- * ours, even if a record has its id: whoever took the tag away took the machine.
+ * Compares the cloud's list with the records, both ways, and drops what is kept too long or too much. One replica does it, by
+ * lease. It ends no machine: it adopts what no record has, and a record is what a keeper needs to end a machine. The tag of our set
+ * is the border. A machine without it is not ours, even if a record has its id: whoever took the tag away took the machine.
  */
 import type { Clock } from '../base/clock.ts'
 import { RetryLater } from '../base/errors.ts'

@@ -45,7 +45,7 @@ export const eventsWords = `Server-sent events, until the container has ended. \
 - \`state\`: \`{"state", "at", …}\`: it is in another state; \`Queued\` again says that it waits for another machine
 - \`priority\`: \`{"priority"}\`
 - \`cancelling\`: \`{"reason"}\`: it is being stopped
-- \`gone\`: its data were lost with Redis'; the last event, without an id
+- \`gone\`: its data were lost with Redis', or dropped after its end; the last event, without an id
 
 Without \`Last-Event-ID\` a stream begins with the first event. With it, it goes on after that event, at any replica. A comment line is
 sent after 15 s of silence.`
