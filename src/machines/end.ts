@@ -7,6 +7,7 @@ import { isAbsent } from '../clouds/absence.ts'
 import type { CloudCall } from '../clouds/driver.ts'
 import { CloudRefused } from '../clouds/errors.ts'
 import type { MachineBrief } from '../dispatch/container.ts'
+import { bootOutcomeOf, creationFailed, endedByCloud } from '../dispatch/endings.ts'
 import { MachineGone } from '../store/dispatch/keeping.ts'
 import { later } from './cloud.ts'
 import type { MachineContext, MachineResult, MachineStep } from './shape.ts'
@@ -22,7 +23,7 @@ export const endSteps = (prefix: string): readonly MachineStep[] => [
 async function destroyMachine(context: MachineContext): Promise<MachineResult> {
   const brief = await briefOf(context)
   if (!brief || brief.instance === '') return 'nothing'
-  const kept = await context.keeping.keep({ state: 'shutdown', ending: brief.ending || 'its creation failed' })
+  const kept = await context.keeping.keep({ state: 'shutdown', ending: brief.ending || creationFailed })
   // What is on hold stays, whatever became of its operation.
   if (kept.answer !== 'kept' || kept.brief.ending === '') throw new RetryLater('the machine is on hold', heldMs)
   await context.failpoint('before-act')
@@ -56,13 +57,23 @@ async function destroy(context: MachineContext, id: string): Promise<void> {
 async function awaitGone(context: MachineContext): Promise<MachineResult> {
   const brief = await briefOf(context)
   if (!brief) return 'nothing'
-  const { clock, parts } = context
-  const beganMs = clock.monotonicMs()
   if (brief.instance !== '') await untilGone(context, brief.instance)
+  const { nowMs } = await context.keeping.read()
   await context.keeping.gone()
-  if (brief.instance !== '') parts.sight.gone((clock.monotonicMs() - beganMs) / 1000)
-  if (brief.instance !== '' && brief.probedMs === 0) parts.sight.booted('failure')
+  if (brief.instance !== '') tellEnd(context, brief, nowMs)
   return { events: [['info', brief.instance === '' ? 'There never was a machine' : `${brief.instance} is gone`]] }
+}
+
+function tellEnd(
+  { parts: { sight }, seen }: MachineContext,
+  { ending, sinceMs, probedMs }: MachineBrief,
+  nowMs: number,
+) {
+  const isOurs = ending !== endedByCloud
+  sight.vanished(isOurs ? 'shutdown' : (seen.state ?? 'unknown'))
+  // Nobody knows when the cloud has ended it.
+  if (isOurs) sight.gone((nowMs - sinceMs) / 1000)
+  if (probedMs === 0) sight.booted(bootOutcomeOf(ending))
 }
 
 /** Asks again each time that `shutdownMs` has passed and the cloud still shows the machine. */

@@ -1,5 +1,6 @@
 /** The keeper of a machine: the replica that owns its operation, between Redis and the runner. */
 import { LetGo, NeedsSomeone } from '../base/errors.ts'
+import type { MachineRuns } from '../dispatch/attached.ts'
 import type { MachineBrief } from '../dispatch/container.ts'
 import type { Warrant } from '../dispatch/protocol.ts'
 import type { Sending } from '../store/dispatch/keeping-words.ts'
@@ -22,6 +23,7 @@ export class Keeper {
   readonly #line: Line
   readonly #mailbox: Mailbox
   readonly #off: () => void
+  readonly #wake: () => void
   #changed = Promise.withResolvers<void>()
   #toldMs = Number.NEGATIVE_INFINITY
   #beatMs = Number.NEGATIVE_INFINITY
@@ -33,8 +35,9 @@ export class Keeper {
 
   constructor(context: MachineContext) {
     this.#context = context
-    const { clock, parts, name } = context
+    const { clock, parts, name, signal } = context
     const wake = () => this.#changed.resolve()
+    this.#wake = wake
     this.#mailbox = new Mailbox(context, wake)
     this.#line = new Line(context, {
       onEntry: (uuid, run, seq, entry) => this.#mailbox.put(uuid, run, seq, entry),
@@ -49,36 +52,33 @@ export class Keeper {
       onChange: wake,
     })
     this.#off = parts.wakes.on(name, wake)
+    signal.addEventListener('abort', wake, { once: true })
   }
 
   /** Serves until the machine is to end. */
   async run(): Promise<MachineResult> {
-    const { parts, keeping, signal, clock } = this.#context
+    const { parts, keeping, signal, clock, seen } = this.#context
     this.#line.open()
     while (true) {
+      signal.throwIfAborted()
       this.#changed = Promise.withResolvers()
       this.#line.check()
       this.#mailbox.check()
       const { brief, cancelled } = await keeping.read()
       if (brief.ending !== '') return { events: [['info', `It ends: ${brief.ending}`]] }
+      seen.state = brief.state
       await this.#act(brief, cancelled).catch(error => this.#line.failed(error))
       // A machine that boots answers nobody.
       if (this.#line.wasOpen && this.#line.awayMs > parts.times.letGoMs)
         throw new LetGo(`the machine cannot be reached: ${this.#line.reason}`)
-      const timer = new AbortController()
-      const due = clock.sleep(this.#restMs(), AbortSignal.any([signal, timer.signal]))
-      try {
-        await Promise.race([this.#changed.promise, due])
-      } finally {
-        timer.abort()
-        due.catch(() => {})
-      }
-      signal.throwIfAborted()
+      const cancel = clock.after(this.#restMs(), this.#wake)
+      await this.#changed.promise.finally(cancel)
     }
   }
 
   async close(): Promise<void> {
     this.#off()
+    this.#context.signal.removeEventListener('abort', this.#wake)
     await this.#line.close()
     await this.#mailbox.close()
   }
@@ -94,7 +94,7 @@ export class Keeper {
     const { keeping, clock } = this.#context
     this.#started = undefined
     this.#beatMs = clock.monotonicMs()
-    const listed = await link.list()
+    const listed = await this.#ask(link)
     const { strays, isWhole } = await takeInventory(this.#context, listed)
     for (const { uuid, run } of strays) this.#mailbox.forget(uuid, run)
     const { broken } = listed
@@ -108,6 +108,21 @@ export class Keeper {
     this.#mailbox.open(link, address.replace(/:[0-9]+$/, ''))
     // Answers come behind entries, which somebody must take by now.
     for (const { uuid, run } of strays) await link.kill(uuid, run)
+  }
+
+  async #ask(link: RunnerLink): Promise<MachineRuns> {
+    const { parts, clock, signal } = this.#context
+    const askedMs = clock.monotonicMs()
+    const tell = (isAnswered: boolean) => parts.sight.asked(isAnswered, (clock.monotonicMs() - askedMs) / 1000)
+    try {
+      const listed = await link.list()
+      tell(true)
+      return listed
+    } catch (error) {
+      // At its own end a keeper waits for no answer.
+      if (!signal.aborted) tell(false)
+      throw error
+    }
   }
 
   async #act(brief: MachineBrief, cancelled: string): Promise<void> {
@@ -135,12 +150,13 @@ export class Keeper {
 
   /** Asks for the same run as often as need be: the machine answers alike. */
   async #start(link: RunnerLink, { idleBehavior, container }: MachineBrief, uuid: string): Promise<void> {
-    const { parts, keeping } = this.#context
+    const { parts, keeping, clock } = this.#context
     if (container!.run === 0 && idleBehavior !== 'run') return
     if (container!.run > 0 && this.#started === `${uuid} ${container!.run}`) return
     const sent = await keeping.send(uuid)
     if (sent.answer !== 'send') return
-    const { run } = sent
+    const { run, waitedMs } = sent
+    const sentMs = clock.monotonicMs()
     this.#context.call()
     // Who stops here may wake much later: the machine's fence refuses it.
     await this.#context.failpoint('before-act')
@@ -150,9 +166,14 @@ export class Keeper {
     await this.#context.failpoint('after-act')
     // An earlier run of it ends first: it is asked again.
     if (answer !== 'started' && answer.refused === 'busy') return
-    if (answer !== 'started' && answer.refused === 'run') this.#context.parts.sight.stale('run')
+    if (answer !== 'started' && answer.refused === 'run') parts.sight.stale('run')
     this.#started = `${uuid} ${run}`
-    if (answer === 'started') return
+    if (answer === 'started') {
+      // One that was sent before may have begun then.
+      if (container!.run === 0 && waitedMs !== undefined)
+        parts.sight.began((waitedMs + clock.monotonicMs() - sentMs) / 1000)
+      return
+    }
     // The machine obeys this channel alone, so nobody starts this run any more.
     const { end, message } = answer
     await keeping.tell(uuid, run, end ? { what: 'ended', ...end } : { what: 'lacks', why: message })
@@ -173,7 +194,7 @@ export class Keeper {
     }
     if ((await link.kill(uuid, run)) === 'killing') return
     // Its end may be on its way; a run that no list has is proof.
-    const { runs } = await link.list()
+    const { runs } = await this.#ask(link)
     if (!runs.some(each => each.uuid === uuid && each.run === run)) await keeping.tell(uuid, run, { what: 'lacks' })
   }
 }

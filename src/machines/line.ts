@@ -6,6 +6,7 @@ import { type Backoff, backoffMs } from '../base/backoff.ts'
 import { notNeeded } from '../base/clock.ts'
 import { isUnavailable } from '../base/errors.ts'
 import type { MachineBrief } from '../dispatch/container.ts'
+import { endedByCloud } from '../dispatch/endings.ts'
 import { MachineLacks, Refused, Unreachable, WrongSecret } from '../ssh/errors.ts'
 import type { Machine } from '../ssh/machine.ts'
 import type { MachineFacts } from '../store/dispatch/keeping.ts'
@@ -39,11 +40,11 @@ export class Line {
   #defect: unknown
 
   constructor(context: MachineContext, handlers: LineHandlers) {
-    const { clock, log } = { clock: context.clock, log: context.call().log }
+    const { clock } = context
     this.#context = context
     this.#handlers = handlers
     this.#awaySinceMs = clock.monotonicMs()
-    this.#rarely = new Rarely({ ...troubleWords, clock, log, tolerated: 5 })
+    this.#rarely = new Rarely({ ...troubleWords, clock, log: context.call().log, tolerated: 5 })
   }
 
   /** The channel, while there is one. */
@@ -117,25 +118,28 @@ export class Line {
 
   /** @returns whether there was a channel */
   async #serveOnce(): Promise<boolean> {
-    const { brief, facts, nowMs } = await this.#context.keeping.read()
+    const { parts, seen, clock, keeping } = this.#context
+    const { brief, facts, nowMs } = await keeping.read()
+    const readMs = clock.monotonicMs()
     // A broken machine may still tell the end of what it runs.
     const isUseless = brief.broken !== '' && !brief.container?.run
     if (brief.ending !== '' || isUseless) return false
     const machine = await this.#connect(brief, facts)
-    const { sight } = this.#context.parts
-    const isFirst = brief.probedMs === 0
-    if (facts.hostKey === '') sight.reached((nowMs - brief.createdMs) / 1000)
+    const isBooting = brief.state === 'booting'
+    const reachedMs = clock.monotonicMs()
+    seen.reachedMs ??= reachedMs
+    if (isBooting && facts.hostKey === '') parts.sight.reached((nowMs - brief.createdMs + reachedMs - readMs) / 1000)
     try {
       // A machine that has run containers is asked for them, whatever else has failed there.
-      if (brief.state === 'booting' && !(await this.#hasBooted(machine))) return false
+      if (isBooting && !(await this.#hasBooted(machine))) return false
       await this.#attach(machine, () => {
-        if (isFirst) sight.booted('success')
-        if (isFirst) sight.ready((nowMs - brief.createdMs) / 1000)
+        if (brief.probedMs === 0) parts.sight.booted('success')
+        if (isBooting) parts.sight.ready((clock.monotonicMs() - seen.reachedMs!) / 1000)
       })
       return true
     } finally {
       this.#link = undefined
-      this.#awaySinceMs ??= this.#context.clock.monotonicMs()
+      this.#awaySinceMs ??= clock.monotonicMs()
       machine.close()
     }
   }
@@ -171,7 +175,7 @@ export class Line {
     const listed = (await parts.cloud.list({ ...call(), signal: this.#closed.signal })).find(
       ({ id }) => id === brief.instance,
     )
-    if (listed?.state === 'gone') await keeping.keep({ ending: 'the cloud has ended it' })
+    if (listed?.state === 'gone') await keeping.keep({ ending: endedByCloud })
     if (!listed?.address) throw new Unreachable('the cloud has not given it an address yet')
     await keeping.keep({ address: listed.address })
     return listed.address

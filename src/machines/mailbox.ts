@@ -13,6 +13,8 @@ interface Letter {
   readonly run: number
   readonly seq: number
   readonly entry: Entry
+  /** When it came, by our clock: that of the machine may say anything. */
+  readonly cameMs: number
 }
 
 /** Entries of output that are told by one write. */
@@ -29,12 +31,16 @@ export class Mailbox {
   #link: RunnerLink | undefined
   #host = ''
   #working: Promise<void> | undefined
+  /** The first of those that are being told. */
+  #telling: Letter | undefined
   #defect: unknown
   readonly #strays = new Set<string>()
+  readonly #off: () => void
 
   constructor(context: MachineContext, onTold: () => void) {
     this.#context = context
     this.#onTold = onTold
+    this.#off = context.parts.sight.listens(() => this.#waitedMs() / 1000)
   }
 
   /** A new channel is made: it tells again what was not acknowledged. */
@@ -61,7 +67,7 @@ export class Mailbox {
 
   /** @returns a promise where so much waits that nothing more is to be taken */
   put(uuid: string, run: number, seq: number, entry: Entry): void | Promise<void> {
-    this.#letters.push({ uuid, run, seq, entry })
+    this.#letters.push({ uuid, run, seq, entry, cameMs: this.#context.clock.monotonicMs() })
     this.#begin()
     if (this.#letters.length < mostLetters) return
     this.#room ??= Promise.withResolvers()
@@ -82,6 +88,12 @@ export class Mailbox {
     this.#letters = []
     this.#free()
     await this.#working
+    this.#off()
+  }
+
+  #waitedMs(): number {
+    const oldest = this.#telling ?? this.#letters[0]
+    return oldest ? this.#context.clock.monotonicMs() - oldest.cameMs : 0
   }
 
   #begin(): void {
@@ -94,12 +106,17 @@ export class Mailbox {
 
   async #work(): Promise<void> {
     try {
-      for (let letters = this.#take(); letters.length > 0; letters = this.#take()) await this.#tell(letters)
+      for (let letters = this.#take(); letters.length > 0; letters = this.#take()) {
+        this.#telling = letters[0]
+        await this.#tell(letters)
+      }
     } catch (error) {
       this.#letters = []
       if (error instanceof Unreachable) return this.#link?.close()
       this.#defect = error
       this.#onTold()
+    } finally {
+      this.#telling = undefined
     }
   }
 

@@ -8,7 +8,7 @@ import { briefOf, nowMs, uuidOf } from './testing/reading.ts'
 const container = (run: number) => ({ uuid: uuidOf(5), run, supervisor: false })
 const input = (over: Partial<GaugeInput> = {}): GaugeInput => ({
   ...{ machines: [], counts: { waiting: 0, oldestMs: 0 }, types: someTypes, throttle: calm, nowMs },
-  ...{ maxContainers: Number.POSITIVE_INFINITY, ...over },
+  ...{ maxContainers: Number.POSITIVE_INFINITY, unasked: [], timeoutProbeMs: 600_000, ...over },
 })
 
 describe('gaugesOf', () => {
@@ -54,11 +54,24 @@ describe('gaugesOf', () => {
     expect(gaugesOf(input()).at_quota).toBe(0)
     expect(gaugesOf(input({ throttle: { ...calm, hurry: true } })).at_quota).toBe(1)
   })
+
+  it('has the limit of containers, 0 without one, and none of it while another replica schedules', () => {
+    const limitOf = (maxContainers: number | undefined) => gaugesOf(input({ maxContainers })).max_concurrent_containers
+    expect([limitOf(7), limitOf(Number.POSITIVE_INFINITY), limitOf(undefined)]).toEqual([7, 0, undefined])
+  })
+
+  it('has machines in doubt that were not asked, or have answered no probe for TimeoutProbe, each once', () => {
+    const silent = (name: string, ago: number) => briefOf(name, { probedMs: nowMs - ago })
+    const machines = [silent('a', 600_000), silent('b', 600_001), silent('c', 700_000), briefOf('d', { probedMs: 0 })]
+    expect(gaugesOf(input({ machines })).inDoubt).toBe(2)
+    expect(gaugesOf(input({ machines, unasked: ['c', 'd'] })).inDoubt).toBe(3)
+  })
 })
 
 describe('categoryOf', () => {
   it.each([
-    ['hold', { idleBehavior: 'hold', state: 'running', container: container(7) }],
+    ['hold', { idleBehavior: 'hold', state: 'booting' }],
+    ['inuse', { idleBehavior: 'hold', state: 'running', container: container(7) }],
     ['inuse', { state: 'running', container: container(7) }],
     ['inuse', { state: 'unknown', container: container(7) }],
     ['booting', { state: 'creating' }],

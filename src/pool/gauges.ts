@@ -1,8 +1,12 @@
 /** What metrics show of machines and queue, by Arvados' names without their prefix. Pure. */
 import type { MachineBrief } from '../dispatch/container.ts'
 import type { MachineType, Throttle } from '../dispatch/types.ts'
-
-export type MachineCategory = 'inuse' | 'hold' | 'booting' | 'unknown' | 'idle'
+import {
+  type DispatchCensus,
+  type InstanceCategory,
+  instanceCategories,
+  type TypeCensus,
+} from '../telemetry/dispatch-gauges.ts'
 
 /** The queue in numbers, as Redis has them. */
 export interface QueueCounts {
@@ -12,41 +16,24 @@ export interface QueueCounts {
   readonly oldestMs: number
 }
 
-/** One value for each type of machine. */
-export interface TypeGauges {
-  readonly instances_total: Readonly<Record<MachineCategory, number>>
-  readonly instances_price: Readonly<Record<MachineCategory, number>>
-  readonly vcpus_total: Readonly<Record<MachineCategory, number>>
-  readonly memory_bytes_total: Readonly<Record<MachineCategory, number>>
-}
-
-export interface DispatchGauges {
-  readonly containers_running: number
-  readonly containers_allocated_not_started: number
-  readonly containers_not_allocated_over_quota: number
-  readonly containers_longest_wait_time_seconds: number
-  readonly max_concurrent_containers: number
-  /** 1 while the cloud refuses new machines, for their number or its rate. */
-  readonly at_quota: 0 | 1
-  readonly probe_age_seconds_max: number
-  readonly probe_age_seconds_median: number
-  readonly byType: ReadonlyMap<string, TypeGauges>
-}
-
 export interface GaugeInput {
   readonly machines: readonly MachineBrief[]
   readonly counts: QueueCounts
   readonly types: readonly MachineType[]
   readonly throttle: Throttle
-  /** The limit of containers; infinite without one. */
-  readonly maxContainers: number
+  /** Infinite without a limit; undefined while another replica schedules. */
+  readonly maxContainers: number | undefined
+  /** Names of machines that were not asked what they run, since the data were compared. */
+  readonly unasked: readonly string[]
+  /** TimeoutProbe: who answers for so long no more is in doubt. */
+  readonly timeoutProbeMs: number
   readonly nowMs: number
 }
 
-const categories: readonly MachineCategory[] = ['inuse', 'hold', 'booting', 'unknown', 'idle']
 const second = 1000
 
-export function gaugesOf({ machines, counts, types, throttle, maxContainers, nowMs }: GaugeInput): DispatchGauges {
+export function gaugesOf(input: GaugeInput): DispatchCensus {
+  const { machines, counts, types, throttle, maxContainers, nowMs } = input
   const asked = machines.filter(({ container }) => container && container.run > 0).length
   const running = machines.filter(({ state, container }) => state === 'running' && container).length
   const unsent = machines.filter(({ container }) => container?.run === 0).length
@@ -56,19 +43,25 @@ export function gaugesOf({ machines, counts, types, throttle, maxContainers, now
     containers_allocated_not_started: unsent + Math.max(0, asked - running),
     containers_not_allocated_over_quota: Math.max(0, counts.waiting - unsent),
     containers_longest_wait_time_seconds: waitedMs / second,
-    max_concurrent_containers: maxContainers,
+    max_concurrent_containers: maxContainers === Number.POSITIVE_INFINITY ? 0 : maxContainers,
     at_quota: throttle.hurry ? 1 : 0,
     ...probeAges(machines, nowMs),
     byType: byType(machines, types),
+    inDoubt: inDoubt(input),
   }
 }
 
 /** As Arvados counts them. A machine that shuts down is none of ours to use, but it is paid for. */
-export function categoryOf({ idleBehavior, state, container }: MachineBrief): MachineCategory {
-  if (idleBehavior === 'hold') return 'hold'
+export function categoryOf({ idleBehavior, state, container }: MachineBrief): InstanceCategory {
   if (container && container.run > 0) return 'inuse'
+  if (idleBehavior === 'hold') return 'hold'
   if (state === 'creating' || state === 'booting') return 'booting'
   return state === 'unknown' ? 'unknown' : state === 'running' ? 'inuse' : 'idle'
+}
+
+function inDoubt({ machines, unasked, timeoutProbeMs, nowMs }: GaugeInput): number {
+  const silent = machines.filter(({ probedMs }) => probedMs > 0 && nowMs - probedMs > timeoutProbeMs)
+  return new Set([...unasked, ...silent.map(({ name }) => name)]).size
 }
 
 /** Only machines that answer probes have an age of one. */
@@ -84,7 +77,7 @@ function probeAges(machines: readonly MachineBrief[], nowMs: number) {
 }
 
 /** Types without machines are there too: a series that comes and goes is harder to add up. */
-function byType(machines: readonly MachineBrief[], types: readonly MachineType[]): ReadonlyMap<string, TypeGauges> {
+function byType(machines: readonly MachineBrief[], types: readonly MachineType[]): ReadonlyMap<string, TypeCensus> {
   const known = new Map(types.map(type => [type.name, type]))
   const all = new Map(types.map(({ name }) => [name, none()]))
   for (const machine of machines) {
@@ -100,7 +93,7 @@ function byType(machines: readonly MachineBrief[], types: readonly MachineType[]
   return all
 }
 
-const zeros = () => Object.fromEntries(categories.map(name => [name, 0])) as Record<MachineCategory, number>
+const zeros = () => Object.fromEntries(instanceCategories.map(name => [name, 0])) as Record<InstanceCategory, number>
 const none = () => ({
   ...{ instances_total: zeros(), instances_price: zeros(), vcpus_total: zeros(), memory_bytes_total: zeros() },
 })

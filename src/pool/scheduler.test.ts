@@ -190,9 +190,18 @@ describe('Scheduler', () => {
   })
 
   it('reads nothing without the lease', async () => {
-    const { log, clock } = schedulerOf({ isTaken: true })
+    const { log, clock, scheduler } = schedulerOf({ isTaken: true })
     await clock.sleepBetween(2_000, 2_000)
     expect(log).toEqual([])
+    expect(scheduler.maxContainers).toBeUndefined()
+  })
+
+  it('has a limit of containers until it stops', async () => {
+    const { scheduler, clock } = schedulerOf({})
+    await clock.sleepBetween(100, 100)
+    expect(scheduler.maxContainers).toBe(Number.POSITIVE_INFINITY)
+    await scheduler.stop()
+    expect(scheduler.maxContainers).toBeUndefined()
   })
 
   it('leaves containers alone up to one that must wait for machines to be asked, until all were', async () => {

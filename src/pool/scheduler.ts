@@ -29,7 +29,6 @@ export interface PassReport {
   readonly changed: number
   /** Another pass follows at once. */
   readonly again: boolean
-  readonly maxContainers: number
 }
 
 export interface SchedulerOptions extends Omit<WriterOptions, 'store'> {
@@ -63,6 +62,7 @@ export class Scheduler {
   readonly #duty: Duty
   readonly #writer: Writer
   #limit: ContainersLimit
+  #maxContainers: number | undefined
   #overloaded = false
   #heldOp = 0
   /** Containers that machines were asked to run, as the last pass has read. */
@@ -84,8 +84,16 @@ export class Scheduler {
         log.warn({ reason: (error as Error).message }, 'scheduling is put off')
         return restAfter(failures, backoff)
       },
-      onEnd: () => this.#writer.forget(),
+      onEnd: () => {
+        this.#writer.forget()
+        this.#maxContainers = undefined
+      },
     })
+  }
+
+  /** The limit of containers, infinite without one; undefined while another replica schedules. */
+  get maxContainers(): number | undefined {
+    return this.#maxContainers
   }
 
   start(): void {
@@ -140,8 +148,8 @@ export class Scheduler {
     if (reading === null) return null
     mark()
     await failpoint('schedule.read')
-    const maxContainers = this.#limitFor(reading)
-    const { decisions, again } = await this.#decide(reading, maxContainers)
+    this.#maxContainers = this.#limitFor(reading)
+    const { decisions, again } = await this.#decide(reading, this.#maxContainers)
     mark()
     const heldOp = this.#heldOp
     const written = await this.#write(token, reading, decisions)
@@ -151,7 +159,7 @@ export class Scheduler {
     this.#changes = written.changed > 0 && written.done === 0 ? this.#changes + 1 : 0
     const isMore = again || written.changed > 0 || written.isCut || written.heldOp > heldOp
     const [readMs, decideMs, writeMs] = times.slice(1).map((ms, i) => ms - times[i]!) as [number, number, number]
-    onPass({ readMs, decideMs, writeMs, done: written.done, changed: written.changed, again: isMore, maxContainers })
+    onPass({ readMs, decideMs, writeMs, done: written.done, changed: written.changed, again: isMore })
     if (isMore) return 0
     return Math.min(pollMs, Math.max(0, (decisions.dueMs ?? Number.POSITIVE_INFINITY) - reading.nowMs))
   }

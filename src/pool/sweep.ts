@@ -9,6 +9,7 @@ import { jittered, restAfter } from '../base/loop.ts'
 import type { CloudCall, Driver, Instance, PreResource } from '../clouds/driver.ts'
 import { CloudRefused } from '../clouds/errors.ts'
 import type { MachineBrief } from '../dispatch/container.ts'
+import { endedByCloud } from '../dispatch/endings.ts'
 import { Duty, type DutyRest, type Take } from '../duties/duty.ts'
 import type { Leases } from '../leases/leases.ts'
 import type { EndedStore } from '../store/dispatch/ended.ts'
@@ -175,7 +176,7 @@ export class Sweeper {
     const found = await this.#call('find', (driver, call) => driver.find(instance, call))
     if (found !== 'unknown' && found.state !== 'gone') return 'here'
     if (found !== 'unknown') {
-      await machines.kill(name, 'the cloud shows it as gone')
+      await machines.kill(name, endedByCloud)
       return 'gone'
     }
     const isMissing = await this.#call('missing', async (driver, call) => driver.missing?.(instance, call) ?? true)

@@ -6,27 +6,29 @@ export type InstanceCategory = (typeof instanceCategories)[number]
 
 type ByCategory = Readonly<Record<InstanceCategory, number>>
 
-/** What is counted of the installation, by Arvados' names without their prefix: the same for every replica. */
+/** One value for each type of machine. */
+export interface TypeCensus {
+  readonly instances_total: ByCategory
+  readonly instances_price: ByCategory
+  readonly vcpus_total: ByCategory
+  readonly memory_bytes_total: ByCategory
+}
+
+/** What is counted of the installation, by Arvados' names without their prefix: the same for every replica, but for the limit. */
 export interface DispatchCensus {
   readonly containers_running: number
   readonly containers_allocated_not_started: number
   readonly containers_not_allocated_over_quota: number
   readonly containers_longest_wait_time_seconds: number
-  readonly max_concurrent_containers: number
+  /** 0 without a limit; undefined while another replica schedules. */
+  readonly max_concurrent_containers: number | undefined
+  /** 1 while the cloud refuses new machines, for their number or its rate. */
   readonly at_quota: 0 | 1
   readonly probe_age_seconds_max: number
   readonly probe_age_seconds_median: number
   /** By type of machine; those without machines too. */
-  readonly byType: ReadonlyMap<
-    string,
-    {
-      readonly instances_total: ByCategory
-      readonly instances_price: ByCategory
-      readonly vcpus_total: ByCategory
-      readonly memory_bytes_total: ByCategory
-    }
-  >
-  /** Machines whose state nobody knows: after a loss of data, or while they cannot be reached. */
+  readonly byType: ReadonlyMap<string, TypeCensus>
+  /** Machines whose state nobody knows: after a loss of data, or since they answer no more. */
   readonly inDoubt: number
 }
 
@@ -35,6 +37,8 @@ export interface DispatchGaugeSources {
   census(): Promise<DispatchCensus | undefined>
   /** Machines that this replica keeps. */
   owned(): number
+  /** Since when the oldest entry of a spool waits that this replica has not stored; 0 without one. */
+  spoolLagSeconds(): number
 }
 
 /** A scrape counts once, whatever the number of gauges. */
@@ -60,6 +64,14 @@ export function createDispatchGauges(registry: Registry, sources: DispatchGaugeS
       this.set(sources.owned())
     },
   })
+  new Gauge({
+    name: 'skylab_dispatch_spool_lag_seconds',
+    help: 'Time since this replica was told the oldest entry of a runner’s spool that it has not stored yet; 0 without one',
+    registers: [registry],
+    collect() {
+      this.set(sources.spoolLagSeconds())
+    },
+  })
 }
 
 type Count = () => Promise<DispatchCensus | undefined>
@@ -75,30 +87,34 @@ const helps: Readonly<Record<NumberOf, string>> = {
     'Number of containers not allocated to a worker because the system has hit a quota',
   containers_longest_wait_time_seconds:
     'Current longest wait time of any container since queuing, and before its start',
-  max_concurrent_containers:
-    'Dynamically assigned limit on number of containers scheduled concurrency; infinite without one',
+  max_concurrent_containers: 'Dynamically assigned limit on number of containers scheduled concurrency; 0 without one',
   at_quota: 'Flag indicating the cloud driver is reporting an at-quota condition',
   probe_age_seconds_max: "Maximum number of seconds since an instance's most recent successful probe",
   probe_age_seconds_median: "Median number of seconds since an instance's most recent successful probe",
 }
 
 const ofAll = 'every replica reports the same value'
+const ofOne = 'the replica that schedules reports it'
 
 function addNumbers(registry: Registry, count: Count): void {
-  const add = (name: string, help: string, read: (census: DispatchCensus) => number) =>
+  const add = (name: string, help: string, read: (census: DispatchCensus) => number | undefined) =>
     new Gauge({
-      ...{ name, help: `${help}; ${ofAll}` },
+      ...{ name, help },
       registers: [registry],
       async collect() {
         const census = await count()
-        if (census) this.set(read(census))
-        else this.remove()
+        const value = census && read(census)
+        if (value === undefined) this.remove()
+        else this.set(value)
       },
     })
-  for (const [name, help] of Object.entries(helps)) add(`${arvados}${name}`, help, census => census[name as NumberOf])
+  for (const [name, help] of Object.entries(helps)) {
+    const who = name === 'max_concurrent_containers' ? ofOne : ofAll
+    add(`${arvados}${name}`, `${help}; ${who}`, census => census[name as NumberOf])
+  }
   add(
     'skylab_dispatch_in_doubt',
-    'Machines whose state nobody knows, after a loss of data or while they cannot be reached',
+    `Machines whose state nobody knows: they were not asked since a loss of data, or have answered no probe for TimeoutProbe; ${ofAll}`,
     census => census.inDoubt,
   )
 }

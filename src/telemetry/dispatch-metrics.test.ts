@@ -6,7 +6,7 @@ import { createDispatchMetrics } from './dispatch-metrics.ts'
 const none = { inuse: 0, hold: 0, booting: 0, unknown: 0, idle: 0 }
 const census: DispatchCensus = {
   ...{ containers_running: 2, containers_allocated_not_started: 1, containers_not_allocated_over_quota: 3 },
-  ...{ containers_longest_wait_time_seconds: 12.5, max_concurrent_containers: Number.POSITIVE_INFINITY, at_quota: 1 },
+  ...{ containers_longest_wait_time_seconds: 12.5, max_concurrent_containers: 0, at_quota: 1 },
   ...{ probe_age_seconds_max: 11, probe_age_seconds_median: 4, inDoubt: 1 },
   byType: new Map([
     [
@@ -34,13 +34,13 @@ describe('createDispatchGauges', () => {
       counts += 1
       return census
     }
-    createDispatchGauges(registry, { census: count, owned: () => 7 })
+    createDispatchGauges(registry, { census: count, owned: () => 7, spoolLagSeconds: () => 0.5 })
     const text = await registry.metrics()
     expect(counts).toBe(1)
     for (const line of [
       'arvados_dispatchcloud_containers_running 2',
       'arvados_dispatchcloud_containers_longest_wait_time_seconds 12.5',
-      'arvados_dispatchcloud_max_concurrent_containers +Inf',
+      'arvados_dispatchcloud_max_concurrent_containers 0',
       'arvados_dispatchcloud_at_quota 1',
       'arvados_dispatchcloud_instances_total{category="inuse",instance_type="small"} 2',
       'arvados_dispatchcloud_instances_total{category="idle",instance_type="small"} 0',
@@ -49,6 +49,7 @@ describe('createDispatchGauges', () => {
       'arvados_dispatchcloud_memory_bytes_total{category="inuse"} 80',
       'skylab_dispatch_in_doubt 1',
       'skylab_dispatch_owned 7',
+      'skylab_dispatch_spool_lag_seconds 0.5',
     ]) {
       expect(text.split('\n')).toContain(line)
     }
@@ -57,11 +58,20 @@ describe('createDispatchGauges', () => {
   it('leaves out what Redis does not tell now', async () => {
     const registry = new Registry()
     let known: DispatchCensus | undefined = census
-    createDispatchGauges(registry, { census: async () => known, owned: () => 0 })
+    createDispatchGauges(registry, { census: async () => known, owned: () => 0, spoolLagSeconds: () => 0 })
     await registry.metrics()
     known = undefined
     const lines = (await registry.metrics()).split('\n').filter(line => /^[a-z]/.test(line))
-    expect(lines).toEqual(['skylab_dispatch_owned 0'])
+    expect(lines).toEqual(['skylab_dispatch_owned 0', 'skylab_dispatch_spool_lag_seconds 0'])
+  })
+
+  it('leaves out the limit of containers alone while another replica schedules', async () => {
+    const registry = new Registry()
+    const known = { ...census, max_concurrent_containers: undefined }
+    createDispatchGauges(registry, { census: async () => known, owned: () => 0, spoolLagSeconds: () => 0 })
+    const text = await registry.metrics()
+    expect(text).not.toMatch(/^arvados_dispatchcloud_max_concurrent_containers /m)
+    expect(text).toMatch(/^arvados_dispatchcloud_containers_running 2$/m)
   })
 
   it('leaves them out when the count fails', async () => {
@@ -69,13 +79,13 @@ describe('createDispatchGauges', () => {
     const census = async () => {
       throw new Error('Redis is silent')
     }
-    createDispatchGauges(registry, { census, owned: () => 0 })
+    createDispatchGauges(registry, { census, owned: () => 0, spoolLagSeconds: () => 0 })
     expect(await registry.metrics()).not.toMatch(/^arvados_/m)
   })
 })
 
 describe('createDispatchMetrics', () => {
-  it('begins the counters of Arvados at 0', async () => {
+  it('begins the counters at 0', async () => {
     const registry = new Registry()
     const { bootOutcomes } = createDispatchMetrics(registry)
     bootOutcomes.inc({ outcome: 'success' })
@@ -84,6 +94,9 @@ describe('createDispatchMetrics', () => {
     expect(text).toMatch(/^arvados_dispatchcloud_boot_outcomes\{outcome="disappeared"\} 0$/m)
     expect(text).toMatch(/^arvados_dispatchcloud_driver_operations\{operation="SetTags",error="1"\} 0$/m)
     expect(text).toMatch(/^arvados_dispatchcloud_instances_disappeared\{state="shutdown"\} 0$/m)
+    expect(text).toMatch(/^skylab_dispatch_stale_refused_total\{reason="run"\} 0$/m)
+    expect(text).toMatch(/^skylab_dispatch_leaks_destroyed_total\{kind="nic"\} 0$/m)
+    expect(text).toMatch(/^skylab_dispatch_pass_seconds_count\{part="decide"\} 0$/m)
     expect(text).toMatch(/^# TYPE arvados_dispatchcloud_instances_time_to_ssh_seconds summary$/m)
   })
 })

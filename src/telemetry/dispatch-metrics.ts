@@ -10,6 +10,10 @@ export type DispatchMetrics = ReturnType<typeof createDispatchMetrics>
 export const bootOutcomes = ['success', 'failure', 'aborted', 'disappeared'] as const
 export const workerStates = ['unknown', 'booting', 'idle', 'running', 'shutdown'] as const
 export const driverOperations = ['Create', 'List', 'Destroy', 'SetTags'] as const
+export const staleReasons = ['epoch', 'run'] as const
+/** A machine, and what drivers make before one. */
+export const leakKinds = ['instance', 'nic'] as const
+export const passParts = ['read', 'decide', 'write'] as const
 /** How a log ends, or why it does not begin. */
 const logEndings = ['complete', 'stopped', 'left', 'cut', 'refused', 'failed'] as const
 
@@ -27,6 +31,9 @@ export function createDispatchMetrics(registry: Registry) {
     for (const error of ['0', '1']) metrics.driverOperations.inc({ operation, error }, 0)
   }
   for (const ending of logEndings) metrics.logs.inc({ ending }, 0)
+  for (const reason of staleReasons) metrics.staleRefused.inc({ reason }, 0)
+  for (const kind of leakKinds) metrics.leaksDestroyed.inc({ kind }, 0)
+  for (const part of passParts) metrics.passDuration.zero({ part })
   return metrics
 }
 
@@ -36,13 +43,13 @@ function asArvados(registers: Registry[]) {
   return {
     bootOutcomes: new Counter({
       name: name('boot_outcomes'),
-      help: 'Boot outcomes by type (success, failure, aborted, disappeared), counted by the replica that keeps the machine',
+      help: 'Boot outcomes by type (success, failure, aborted: it was not needed any more, disappeared), counted by the replica that keeps the machine',
       labelNames: ['outcome'] as const,
       registers,
     }),
     instancesDisappeared: new Counter({
       name: name('instances_disappeared'),
-      help: "Number of occurrences of an instance disappearing from the cloud provider's list of instances, by the state that it had",
+      help: "Number of occurrences of an instance disappearing from the cloud provider's list of instances, by the state that it had (shutdown: it was to end)",
       labelNames: ['state'] as const,
       registers,
     }),
@@ -54,7 +61,7 @@ function asArvados(registers: Registry[]) {
     }),
     timeToSsh: new Summary({
       name: name('instances_time_to_ssh_seconds'),
-      help: 'Number of seconds between instance creation and the first successful SSH connection',
+      help: 'Number of seconds between instance creation, when it was decided, and the first successful SSH connection',
       ...quantiles,
       registers,
     }),
@@ -66,19 +73,19 @@ function asArvados(registers: Registry[]) {
     }),
     timeToGone: new Summary({
       name: name('instances_time_from_shutdown_request_to_disappearance_seconds'),
-      help: 'Number of seconds between the first shutdown attempt and the disappearance of the worker',
+      help: 'Number of seconds between the first shutdown attempt, when it was decided, and the disappearance of the worker',
       ...quantiles,
       registers,
     }),
     timeFromQueue: new Summary({
       name: name('containers_time_from_queue_to_crunch_run_seconds'),
-      help: 'Number of seconds between the queuing of a container and the start of its runner',
+      help: 'Number of seconds between the queuing of a container and the first start of its runner',
       ...quantiles,
       registers,
     }),
     probeDuration: new Summary({
       name: name('instances_run_probe_duration_seconds'),
-      help: 'Number of seconds per probe of a machine, by outcome (success, fail)',
+      help: 'Number of seconds until a machine has said what it runs, by outcome (success, fail); it is asked on each new connection',
       labelNames: ['outcome'] as const,
       ...quantiles,
       registers,
@@ -105,11 +112,6 @@ function ours(registers: Registry[]) {
       name: 'skylab_dispatch_leaks_destroyed_total',
       help: 'Things of ours in the cloud that no record had, and that were destroyed, by kind (instance, or that of a part such as nic)',
       labelNames: ['kind'] as const,
-      registers,
-    }),
-    spoolLag: new Gauge({
-      name: 'skylab_dispatch_spool_lag_seconds',
-      help: 'Age of the oldest entry of a runner’s spool that this replica was told and has not stored yet; 0 without one',
       registers,
     }),
   }

@@ -98,7 +98,7 @@ export function createProcessGauges(registry: Registry, sources: ProcessGaugeSou
   const registers = [registry]
   new Gauge({
     name: 'skylab_build_info',
-    help: 'Always 1; the labels have the versions, and what the process serves (run: labs, tenants, notebooks, apps, gateway)',
+    help: 'Always 1; the labels have the versions, and what the process serves (run: labs, tenants, notebooks, apps, gateway, dispatch)',
     labelNames: ['version', 'node', 'run'] as const,
     registers,
   }).set({ version: sources.version, node: process.version, run: sources.run }, 1)

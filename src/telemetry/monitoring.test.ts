@@ -36,7 +36,7 @@ const panels: readonly { title: string; targets: { expr: string }[] }[] = JSON.p
 function servedSeries(): Map<string, readonly string[]> {
   const registry = servedMetrics()
   createDispatchMetrics(registry)
-  createDispatchGauges(registry, { census: async () => undefined, owned: () => 0 })
+  createDispatchGauges(registry, { census: async () => undefined, owned: () => 0, spoolLagSeconds: () => 0 })
   collectProcessMetrics(registry)
   return new Map(
     registry.getMetricsAsArray().flatMap(metric => {

@@ -50,7 +50,7 @@ export function metricsReference(): string {
   void new CullingMetrics(registry)
   createGatewayMetrics(registry, { open: () => ({ request: 0, websocket: 0 }), routes: () => undefined })
   createDispatchMetrics(registry)
-  createDispatchGauges(registry, { census: async () => undefined, owned: () => 0 })
+  createDispatchGauges(registry, { census: async () => undefined, owned: () => 0, spoolLagSeconds: () => 0 })
   createKeptGauges(registry, async () => undefined)
   const rows = registry
     .getMetricsAsArray()

@@ -22,7 +22,7 @@ import { Cloud } from '../cloud.ts'
 import { machineKindOf } from '../kind.ts'
 import type { LinkHandlers, RunnerLink } from '../ports.ts'
 import type { MachineParts, MachineShape } from '../shape.ts'
-import { noSight } from '../sight.ts'
+import { Seen } from './seen.ts'
 
 export const name = '0mach1'
 export const uuid = 'clust-dz642-000000000000001'
@@ -45,12 +45,17 @@ export class Site {
   readonly told: Told[] = []
   readonly outcomes: CreateOutcome[] = []
   readonly events: NewEvent[] = []
+  readonly seen = new Seen()
+  /** Of the container, in milliseconds; undefined of one that has begun before. */
+  waitedMs: number | undefined = 5_000
+  onTell: () => Promise<void> = async () => {}
   /** What the machine runs. */
   listed: Listed[] = []
   isReachable = true
   hasBooted = true
   onCreate: () => Promise<void> = async () => {}
   onLink: () => Promise<void> = async () => {}
+  onList: () => Promise<void> = async () => {}
   onDestroy: () => Promise<void> = async () => {}
   onStart: () => void = () => {}
   isTaken = false
@@ -129,7 +134,7 @@ export class Site {
         reserve: async () => 0,
         onCall: (operation, error) => void this.log.push(error ? `${operation}: ${error}` : operation),
       }),
-      sight: noSight,
+      sight: this.seen.sight,
       teach: async outcome => void this.outcomes.push(outcome),
       times: { probeMs: 20, shutdownMs: 30, signalMs: 10, termMs: 200, letGoMs: 60_000, tellMs: 1_000 },
       program: async () => ({ hash: 'h', architecture: undefined, directory: '', isStanding: true, files: [] }),
@@ -185,7 +190,10 @@ export class Site {
       if (isHeld) return { answer: 'held' as const, brief: kept() }
       const running = more.state === 'idle' && kept().container?.run ? { state: 'running' as const } : {}
       this.brief = { ...kept(), ...(more as Partial<MachineBrief>), ...running }
-      if (probed) this.log.push('probed')
+      if (probed) {
+        this.brief = { ...this.brief, probedMs: Date.now() }
+        this.log.push('probed')
+      }
       if (asked) this.log.push('asked what it runs')
       return { answer: 'kept' as const, brief: this.brief }
     }
@@ -194,9 +202,10 @@ export class Site {
       if (container?.uuid !== of) return { answer: 'changed' as const }
       const run = container.run || this.nextRun
       this.brief = { ...kept(), container: { ...container, run }, state: 'running' }
-      return { answer: 'send' as const, run, owner: 'ada', view: {} as never, sealedSpec: '' }
+      return { answer: 'send' as const, run, owner: 'ada', waitedMs: this.waitedMs, view: {} as never, sealedSpec: '' }
     }
     const tell = async (_: unknown, __: string, ___: number, told: Told) => {
+      await this.onTell()
       this.told.push(told)
       this.log.push(`told ${told.what}`)
       if (told.what !== 'running') this.brief = { ...kept(), container: undefined, state: 'idle' }
@@ -242,7 +251,10 @@ export class Site {
     this.line = { handlers, end, epoch }
     return {
       ended: end.signal,
-      list: async () => ({ runs: this.listed, broken: undefined }),
+      list: async () => {
+        await this.onList()
+        return { runs: this.listed, broken: undefined }
+      },
       start: async ({ run }) => {
         this.log.push(`started ${run}`)
         this.onStart()

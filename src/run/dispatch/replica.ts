@@ -40,7 +40,7 @@ export async function makeDispatchReplica(settings: Settings, createTracing?: Cr
   const { cloud, kind } = keepers
   const pool = joinPool(basics, store, { cloud, types, sight })
   addGauges(basics, store.connection)
-  addDispatchGauges(basics, store, sight, { types, owned: () => kind.engine.size })
+  addDispatchGauges(basics, store, sight, { types, owned: () => kind.engine.size, scheduler: pool.scheduler })
   createKeptGauges(basics.metrics.registry, () => store.containers.counts())
   const whenTagged = tagger(basics, cloud)
   const rest = joinDispatchRest(basics, { ...store, types, dispatchMetrics: sight.metrics, whenTagged })

@@ -1,8 +1,8 @@
 /** Joins the metrics of containers and machines: Arvados' names, and ours. */
-import type { OfferedType } from '../../dispatch/configured.ts'
+import { type OfferedType, rulesOf } from '../../dispatch/configured.ts'
 import type { Sight } from '../../machines/sight.ts'
 import { gaugesOf } from '../../pool/gauges.ts'
-import type { PassReport } from '../../pool/scheduler.ts'
+import type { PassReport, Scheduler } from '../../pool/scheduler.ts'
 import { createDispatchGauges } from '../../telemetry/dispatch-gauges.ts'
 import { createDispatchMetrics, type DispatchMetrics, type driverOperations } from '../../telemetry/dispatch-metrics.ts'
 import type { Basics } from '../basics.ts'
@@ -19,16 +19,19 @@ export type DispatchSight = ReturnType<typeof joinSight>
 
 export function joinSight({ metrics: { registry } }: Basics) {
   const metrics = createDispatchMetrics(registry)
-  const pass = { maxContainers: Number.POSITIVE_INFINITY }
+  const waits = new Set<() => number>()
   return {
     metrics,
-    machines: sightOf(metrics),
+    machines: sightOf(metrics, waited => {
+      waits.add(waited)
+      return () => waits.delete(waited)
+    }),
+    spoolLagSeconds: () => Math.max(0, ...waits.values().map(waited => waited())),
     onCall: (operation: string, error: string | undefined) => {
       const name = operations[operation]
       if (name) metrics.driverOperations.inc({ operation: name, error: error === undefined ? '0' : '1' })
     },
-    onPass: ({ readMs, decideMs, writeMs, maxContainers }: PassReport) => {
-      pass.maxContainers = maxContainers
+    onPass: ({ readMs, decideMs, writeMs }: PassReport) => {
       for (const [part, ms] of Object.entries({ read: readMs, decide: decideMs, write: writeMs }))
         metrics.passDuration.observe({ part }, ms / 1000)
     },
@@ -36,34 +39,55 @@ export function joinSight({ metrics: { registry } }: Basics) {
       if (answer === 'late') metrics.leaksDestroyed.inc({ kind: 'instance' })
     },
     onRemoved: (count: number) => void metrics.leaksDestroyed.inc({ kind: 'nic' }, count),
-    pass,
   }
 }
 
-const sightOf = (metrics: DispatchMetrics): Sight => ({
-  reached: seconds => metrics.timeToSsh.observe(Math.max(0, seconds)),
-  ready: seconds => metrics.timeToReady.observe(Math.max(0, seconds)),
+/** Redis' clock may go back. */
+const since = (seconds: number) => Math.max(0, seconds)
+
+const sightOf = (metrics: DispatchMetrics, listens: Sight['listens']): Sight => ({
+  reached: seconds => metrics.timeToSsh.observe(since(seconds)),
+  ready: seconds => metrics.timeToReady.observe(seconds),
   booted: outcome => metrics.bootOutcomes.inc({ outcome }),
-  gone: seconds => metrics.timeToGone.observe(seconds),
+  // Arvados knows no machine before the cloud has made it.
+  vanished: state => metrics.instancesDisappeared.inc({ state: state === 'creating' ? 'booting' : state }),
+  gone: seconds => metrics.timeToGone.observe(since(seconds)),
+  asked: (isAnswered, seconds) => metrics.probeDuration.observe({ outcome: isAnswered ? 'success' : 'fail' }, seconds),
+  began: seconds => metrics.timeFromQueue.observe(since(seconds)),
   stale: reason => metrics.staleRefused.inc({ reason }),
+  listens,
 })
 
 /** Heads of groups are enough: the first of each waits longest, where priorities are equal. */
 const limits = { perGroup: 1, inAll: 1_000 }
 
+export interface GaugedParts {
+  readonly types: ReadonlyMap<string, OfferedType>
+  /** Machines that this replica keeps. */
+  readonly owned: () => number
+  readonly scheduler: Pick<Scheduler, 'maxContainers'>
+}
+
 export function addDispatchGauges(
-  { metrics: { registry } }: Basics,
-  { scheduling, containers }: DispatchStore,
-  { pass }: DispatchSight,
-  { types, owned }: { readonly types: ReadonlyMap<string, OfferedType>; readonly owned: () => number },
+  { metrics: { registry }, config }: Basics,
+  { scheduling, containers, machines: store }: DispatchStore,
+  { spoolLagSeconds }: DispatchSight,
+  { types, owned, scheduler }: GaugedParts,
 ): void {
+  const { timeoutProbeMs } = rulesOf(config.dispatch!)
   const census = async () => {
-    const [reading, counts] = await Promise.all([scheduling.read(limits), containers.counts()])
+    const [reading, counts, unasked] = await Promise.all([
+      scheduling.read(limits),
+      containers.counts(),
+      store.unasked(),
+    ])
     if (!reading || !counts) return undefined
-    const { machines, throttle, nowMs, queue, unasked } = reading
+    const { machines, throttle, nowMs, queue } = reading
     const oldestMs = queue.length === 0 ? 0 : Math.min(...queue.map(({ queuedMs }) => queuedMs))
-    const input = { machines, throttle, nowMs, types: [...types.values()], maxContainers: pass.maxContainers }
-    return { ...gaugesOf({ ...input, counts: { waiting: counts.waiting, oldestMs } }), inDoubt: unasked }
+    return gaugesOf({
+      ...{ machines, throttle, nowMs, unasked, timeoutProbeMs, maxContainers: scheduler.maxContainers },
+      ...{ types: [...types.values()], counts: { waiting: counts.waiting, oldestMs } },
+    })
   }
-  createDispatchGauges(registry, { census, owned })
+  createDispatchGauges(registry, { census, owned, spoolLagSeconds })
 }

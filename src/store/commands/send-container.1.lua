@@ -4,9 +4,9 @@
 -- KEYS: generation (hash)
 -- ARGV: identity name op token uuid
 -- returns: {'comparing'} (the data are not compared yet: what they say of this owner may be old) |
---   {'send', run, owner, view, spec, shape, priority} | {'wait'} (machines that may run it were not asked yet) |
---   {'changed'} (the machine has another one, or none) | {'hold'} | {'drain'} | {'ending'} | {'broken'} | {'cancelled'} (it was sent, and is not to begin) | {'fenced'} |
---   {'ahead'} (no run can be drawn)
+--   {'send', run, owner, waitedMs ('' of one that has begun before), view, spec, shape, priority} |
+--   {'wait'} (machines that may run it were not asked yet) | {'changed'} (the machine has another one, or none) | {'hold'} |
+--   {'drain'} | {'ending'} | {'broken'} | {'cancelled'} (it was sent, and is not to begin) | {'fenced'} | {'ahead'} (no run can be drawn)
 local identity, name, op, token, uuid = unpack(ARGV)
 if not compared(KEYS[1], identity) then
   return { 'comparing' }
@@ -20,7 +20,8 @@ if not container or not brief.container or brief.container.uuid ~= uuid or conta
   return { 'changed' }
 end
 local function answer()
-  return { 'send', container.run, container.owner, unpack(redis.call('HMGET', container_key(uuid), 'view', 'spec', 'shape', 'priority')) }
+  local waited_ms = container.runs == 0 and whole(now_ms() - container.queuedMs) or ''
+  return { 'send', container.run, container.owner, waited_ms, unpack(redis.call('HMGET', container_key(uuid), 'view', 'spec', 'shape', 'priority')) }
 end
 if is_sent(brief) then
   return container.cancelled == '' and answer() or { 'cancelled' }

@@ -53,6 +53,8 @@ export interface Sending {
   readonly answer: 'send'
   readonly run: number
   readonly owner: string
+  /** Since it was queued, of one that has never begun. */
+  readonly waitedMs: number | undefined
   readonly view: ContainerView
   readonly shape: Shape
   readonly priority: number

@@ -75,7 +75,7 @@ export class KeepingStore {
    * @throws {RetryLater} when no run can be drawn
    */
   async send(by: Ownership, uuid: string): Promise<Sending | NotSent> {
-    const [answer, run, owner, view, sealedSpec, shape, priority] = (await this.#call('send-container', by, [
+    const [answer, run, owner, waited, view, sealedSpec, shape, priority] = (await this.#call('send-container', by, [
       uuid,
     ])) as string[]
     if (answer === 'ahead') throw new RetryLater(runAhead)
@@ -84,6 +84,7 @@ export class KeepingStore {
       answer,
       run: Number(run),
       owner: owner!,
+      waitedMs: waited === '' ? undefined : Number(waited),
       view: parseJson(view!) as ContainerView,
       shape: parseShape(shape),
       priority: Number(priority),

@@ -51,7 +51,6 @@ test('send answers the same machine with the same run, and nobody else', async (
 test('a machine gets the container whose turn it is when that came after it was assigned', async () => {
   const [first, second] = [await dispatch().accept(), await dispatch().accept()]
   const [by, other] = [await dispatch().boot(first), await dispatch().boot(second)]
-  // Nothing has changed: each is sent to its own machine.
   const urgent = await dispatch().accept({ priority: 900 })
   expect(await keeping().send(other, second)).toEqual({ answer: 'changed' })
   expect((await dispatch().machine(other.name)).container).toMatchObject({ uuid: urgent, run: 0 })
@@ -81,6 +80,17 @@ test('a machine keeps its container when the one before it needs something else'
   const uuid = await dispatch().accept()
   const by = await dispatch().boot(uuid)
   expect(await keeping().send(by, uuid)).toMatchObject({ answer: 'send' })
+})
+
+test('send says how long a container has waited, unless it has begun before', async () => {
+  const { uuid, by, run } = await dispatch().sent()
+  const { queuedMs } = await dispatch().found(uuid)
+  const { waitedMs } = (await keeping().send(by, uuid)) as { waitedMs: number }
+  expect(waitedMs).toBeGreaterThanOrEqual(0)
+  // Both clocks are of this computer.
+  expect(waitedMs).toBeLessThanOrEqual(Date.now() - queuedMs + 5)
+  await keeping().tell(by, uuid, run, running)
+  expect(await keeping().send(by, uuid)).toMatchObject({ answer: 'send', run, waitedMs: undefined })
 })
 
 test('nothing is sent to a machine that ends, is held, drained or broken, or has it no more', async () => {
