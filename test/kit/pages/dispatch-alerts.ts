@@ -11,6 +11,7 @@ const waited = (replica: string) => `arvados_dispatchcloud_containers_longest_wa
 const atQuota = 'arvados_dispatchcloud_at_quota{instance="a"}'
 const doubt = (replica: string) => `skylab_dispatch_in_doubt{instance="${replica}"}`
 const leaks = (kind: string) => `skylab_dispatch_leaks_destroyed_total{instance="a",kind="${kind}"}`
+const vanished = (state: string) => `arvados_dispatchcloud_instances_disappeared{instance="a",state="${state}"}`
 const lag = 'skylab_dispatch_spool_lag_seconds{instance="a"}'
 
 const stories: readonly Story[] = [
@@ -49,6 +50,14 @@ const stories: readonly Story[] = [
   },
   // A machine that was away for a quarter of an hour.
   { alert: 'SkylabDispatchInDoubt', at: 45, series: { ...always, [doubt('a')]: '0x5 1x15 0x60' }, raised: false },
+  {
+    ...{ alert: 'SkylabDispatchMachinesVanish', at: 30, raised: true },
+    series: { ...always, [vanished('running')]: '0+0.1x60', [vanished('idle')]: '0+0.1x60' },
+  },
+  {
+    ...{ alert: 'SkylabDispatchMachinesVanish', at: 30, raised: false },
+    series: { ...always, [vanished('running')]: '0x10 1x60', [vanished('shutdown')]: '0+1x60' },
+  },
   { alert: 'SkylabDispatchLeaks', at: 30, series: { ...always, [leaks('instance')]: '1+1x60' }, raised: true },
   {
     ...{ alert: 'SkylabDispatchLeaks', at: 30, raised: false },
