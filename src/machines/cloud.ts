@@ -3,6 +3,7 @@
  * listing is made only while somebody waits for one.
  */
 import type { Clock } from '../base/clock.ts'
+import { unlessAborted } from '../base/deadline.ts'
 import { RetryLater } from '../base/errors.ts'
 import type { CloudCall, Driver, Instance } from '../clouds/driver.ts'
 import { RateLimited, Unanswered } from '../clouds/errors.ts'
@@ -33,7 +34,7 @@ export class Cloud {
     this.#parts = parts
   }
 
-  /** Makes one call in its turn. @throws {RetryLater} when the cloud wants a pause, or does not answer */
+  /** Makes one call in its turn. @throws as the driver does; {RetryLater} when too many wait for their turn */
   async call<T>(operation: string, call: CloudCall, ask: (driver: Driver) => Promise<T>): Promise<T> {
     const { clock, reserve, onCall, driver } = this.#parts
     const waitMs = await reserve()
@@ -49,14 +50,28 @@ export class Cloud {
     }
   }
 
-  /** A listing that begins after this question. @throws {RetryLater} as `call` */
+  /** As `call`, for a step: what passes by itself is a later attempt. @throws {RetryLater} where the cloud wants a pause, or is silent */
+  async ask<T>(operation: string, call: CloudCall, ask: (driver: Driver) => Promise<T>): Promise<T> {
+    try {
+      return await this.call(operation, call, ask)
+    } catch (error) {
+      if (error instanceof RateLimited) {
+        const waitMs = error.untilMs - this.#parts.clock.wallMs()
+        throw new RetryLater(error.message, Math.max(0, waitMs))
+      }
+      if (error instanceof Unanswered) throw new RetryLater(error.message)
+      throw error
+    }
+  }
+
+  /** A listing that begins after this question. @throws as `ask` */
   list(call: CloudCall): Promise<Listing> {
     if (!this.#next) {
       this.#next = this.#listNext(call.agent)
       // Whoever waited may have gone meanwhile.
       this.#next.catch(() => {})
     }
-    return until(this.#next, call.signal)
+    return unlessAborted(this.#next, call.signal)
   }
 
   async #listNext(agent: string): Promise<Listing> {
@@ -67,7 +82,7 @@ export class Cloud {
     this.#next = undefined
     // It serves many keepers, so the end of one does not end it.
     const call = { signal: AbortSignal.timeout(longestListMs), agent }
-    this.#listing = this.call('list', call, driver => driver.list(call)).catch(later)
+    this.#listing = this.ask('list', call, driver => driver.list(call))
     this.#listing.catch(() => {})
     this.#listedMs = clock.monotonicMs()
     return this.#listing
@@ -75,18 +90,3 @@ export class Cloud {
 }
 
 const longestListMs = 60_000
-
-/** What passes by itself becomes a later attempt. */
-export function later(error: unknown): never {
-  if (error instanceof RateLimited) throw new RetryLater(error.message, Math.max(0, error.untilMs - Date.now()))
-  if (error instanceof Unanswered) throw new RetryLater(error.message)
-  throw error
-}
-
-async function until<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted()
-  const stopped = Promise.withResolvers<never>()
-  const stop = () => stopped.reject(signal.reason)
-  signal.addEventListener('abort', stop, { once: true })
-  return Promise.race([work, stopped.promise]).finally(() => signal.removeEventListener('abort', stop))
-}

@@ -9,7 +9,6 @@ import { CloudRefused } from '../clouds/errors.ts'
 import type { MachineBrief } from '../dispatch/container.ts'
 import { bootOutcomeOf, creationFailed, endedByCloud } from '../dispatch/endings.ts'
 import { MachineGone } from '../store/dispatch/keeping.ts'
-import { later } from './cloud.ts'
 import type { MachineContext, MachineResult, MachineStep } from './shape.ts'
 
 const heldMs = 10_000
@@ -46,12 +45,11 @@ async function briefOf({ keeping }: MachineContext): Promise<MachineBrief | unde
 async function destroy(context: MachineContext, id: string): Promise<void> {
   const { cloud } = context.parts
   const call = context.call()
-  const asked = cloud.call('destroy', call, async driver => {
+  await cloud.ask('destroy', call, async driver => {
     await call.failpoint('before-send')
     await driver.destroy(id, call)
     await call.failpoint('after-send')
   })
-  await asked.catch(later)
 }
 
 async function awaitGone(context: MachineContext): Promise<MachineResult> {
@@ -93,12 +91,9 @@ async function untilGone(context: MachineContext, id: string): Promise<void> {
 /** A listing serves all keepers; a machine that it does not show is asked about alone, since listings lag. */
 async function isGone({ call, parts: { cloud } }: MachineContext, id: string): Promise<boolean> {
   const how: CloudCall = call()
-  const listed = (await cloud.list(how).catch(later).catch(refusedLater)).find(each => each.id === id)
+  const listed = (await cloud.list(how).catch(refusedLater)).find(each => each.id === id)
   if (listed) return listed.state === 'gone'
-  const found = await cloud
-    .call('find', how, driver => driver.find(id, how))
-    .catch(later)
-    .catch(refusedLater)
+  const found = await cloud.ask('find', how, driver => driver.find(id, how)).catch(refusedLater)
   return found !== 'unknown' && found.state === 'gone'
 }
 
@@ -107,11 +102,10 @@ async function isAbsentNow({ call, keeping, parts: { cloud } }: MachineContext, 
   const how: CloudCall = call()
   const { missing } = cloud.driver
   if (!missing) return false
-  const asked = cloud.call('find', how, driver => driver.missing!(id, how))
-  await keeping.keep({ missing: await asked.catch(later).catch(refusedLater) })
+  const asked = cloud.ask('find', how, driver => driver.missing!(id, how))
+  await keeping.keep({ missing: await asked.catch(refusedLater) })
   const { facts, nowMs } = await keeping.read()
-  const { missingSinceMs } = facts
-  return isAbsent({ seen: true, ...(missingSinceMs > 0 && { missingSinceMs }) }, nowMs)
+  return isAbsent(facts.missingSinceMs, nowMs)
 }
 
 function ignoreRefusal(error: unknown): void {

@@ -1,5 +1,5 @@
 /** A keeper goes on while Redis is away, for as long as its lease lasts: its line to the machine stays. */
-import { isUnavailable } from '../base/errors.ts'
+import { insist } from '../ops/insist.ts'
 import type { StepContext } from '../ops/steps.ts'
 import type { KeepingStore } from '../store/dispatch/keeping.ts'
 import type { Ownership } from '../store/owners.ts'
@@ -13,29 +13,17 @@ export type Keeping = {
     : never
 }
 
-const againMs = 200
-
 /** Repeats commands until Redis answers. They throw when the lease has expired, or the signal is aborted. */
 export function insisting(store: Store, own: Ownership, { clock, signal, call }: StepContext): Keeping {
-  async function insist<T>(ask: () => Promise<T>): Promise<T> {
-    while (true) {
-      call()
-      try {
-        return await ask()
-      } catch (error) {
-        if (!isUnavailable(error)) throw error
-        await clock.sleep(againMs, signal)
-      }
-    }
-  }
+  const lease = { clock, signal, check: call }
   return {
-    read: () => insist(() => store.read(own)),
-    keep: changes => insist(() => store.keep(own, changes)),
-    send: uuid => insist(() => store.send(own, uuid)),
-    tell: (uuid, run, told) => insist(() => store.tell(own, uuid, run, told)),
-    appendLog: (uuid, run, entries) => insist(() => store.appendLog(own, uuid, run, entries)),
-    adopt: found => insist(() => store.adopt(own, found)),
-    gone: () => insist(() => store.gone(own)),
-    floor: epoch => insist(() => store.floor(own, epoch)),
+    read: () => insist(lease, () => store.read(own)),
+    keep: changes => insist(lease, () => store.keep(own, changes)),
+    send: uuid => insist(lease, () => store.send(own, uuid)),
+    tell: (uuid, run, told) => insist(lease, () => store.tell(own, uuid, run, told)),
+    appendLog: (uuid, run, entries) => insist(lease, () => store.appendLog(own, uuid, run, entries)),
+    adopt: found => insist(lease, () => store.adopt(own, found)),
+    gone: () => insist(lease, () => store.gone(own)),
+    floor: epoch => insist(lease, () => store.floor(own, epoch)),
   }
 }

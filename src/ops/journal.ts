@@ -1,10 +1,10 @@
 /** Writes an operation's events and fields in order: each event once, each write identified by its place in the stream. */
 import type { Clock } from '../base/clock.ts'
-import { isUnavailable } from '../base/errors.ts'
 import type { Lease } from '../leases/leases.ts'
 import type { OperationStore } from '../store/operations.ts'
 import type { EndNote, Outcome, OwnerStore } from '../store/owners.ts'
 import type { NewEvent, OperationFields, OperationRecord } from '../store/records.ts'
+import { insist } from './insist.ts'
 
 export interface JournalParts<F extends OperationFields> {
   readonly owners: Pick<OwnerStore<OperationRecord, F>, 'commit' | 'finish'>
@@ -23,8 +23,6 @@ export interface End<F extends OperationFields> {
 
 /** A failpoint between the last check of the lease and the script. */
 type Pass = () => void | Promise<void>
-
-const retryMs = 100
 
 const textOf = ([event, data]: NewEvent) => `${event} ${data}`
 
@@ -96,16 +94,12 @@ export class Journal<F extends OperationFields> {
   }
 
   /** Retries until Redis answers or the lease ends. */
-  async #persist<T>(ask: () => Promise<T>, pass?: Pass): Promise<T> {
-    while (true) {
-      this.#lease.check()
+  #persist<T>(ask: () => Promise<T>, pass?: Pass): Promise<T> {
+    const { signal } = this.#lease
+    const { clock } = this.#parts
+    return insist({ clock, signal, check: () => this.#lease.check() }, async () => {
       await pass?.()
-      try {
-        return await ask()
-      } catch (error) {
-        if (!isUnavailable(error)) throw error
-        await this.#parts.clock.sleep(retryMs, this.#lease.signal)
-      }
-    }
+      return ask()
+    })
   }
 }

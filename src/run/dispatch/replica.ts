@@ -6,10 +6,9 @@ import type { Cloud } from '../../machines/cloud.ts'
 import { Throttles } from '../../pool/throttle.ts'
 import type { Settings } from '../../settings/load.ts'
 import { createKeptGauges } from '../../telemetry/dispatch-kept.ts'
-import { createProcessGauges } from '../../telemetry/gauges.ts'
-import { forgetLabs } from '../../telemetry/metrics.ts'
-import { type Basics, type CreateTracing, makeBasics, version } from '../basics.ts'
+import { type Basics, type CreateTracing, makeBasics } from '../basics.ts'
 import type { Stage } from '../part.ts'
+import { addProcessGauges } from '../process-gauges.ts'
 import { groupingOf, makeDriver } from './cloud.ts'
 import { joinKeepers } from './keepers.ts'
 import { joinPool } from './pool.ts'
@@ -39,7 +38,7 @@ export async function makeDispatchReplica(settings: Settings, createTracing?: Cr
   const keepers = joinKeepers(basics, store, { driver, throttles, types, sight })
   const { cloud, kind } = keepers
   const pool = joinPool(basics, store, { cloud, types, sight })
-  addGauges(basics, store.connection)
+  addProcessGauges(basics, store.connection)
   addDispatchGauges(basics, store, sight, { types, owned: () => kind.engine.size, scheduler: pool.scheduler })
   createKeptGauges(basics.metrics.registry, () => store.containers.counts())
   const whenTagged = tagger(basics, cloud)
@@ -91,14 +90,4 @@ function stagesOf(
       ],
     },
   ]
-}
-
-function addGauges({ metrics, config }: Basics, connection: { connected(): boolean }): void {
-  const { registry } = metrics
-  forgetLabs(registry)
-  createProcessGauges(registry, {
-    ...{ version, run: config.run.join(), redisConnected: () => connection.connected() },
-    watchSilenceMs: () => ({}),
-    kubernetesLoad: () => ({ inFlight: 0, waiting: 0 }),
-  })
 }

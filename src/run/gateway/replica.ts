@@ -15,11 +15,10 @@ import { IntentStore } from '../../store/apps/intents.ts'
 import { TouchStore } from '../../store/touches.ts'
 import { TrafficStore } from '../../store/traffic.ts'
 import { beginGatewayAtZero, createGatewayMetrics } from '../../telemetry/gateway-metrics.ts'
-import { createProcessGauges } from '../../telemetry/gauges.ts'
-import { forgetLabs } from '../../telemetry/metrics.ts'
-import { type Basics, type CreateTracing, makeBasics, version } from '../basics.ts'
+import { type Basics, type CreateTracing, makeBasics } from '../basics.ts'
 import { createIdentity } from '../identity.ts'
 import type { Stage } from '../part.ts'
+import { addProcessGauges } from '../process-gauges.ts'
 import { joinRequestAudit, type RequestAudit } from '../request-audit.ts'
 import { tlsOf } from '../tls.ts'
 import { joinAccess } from './access.ts'
@@ -74,7 +73,7 @@ export function makeGatewayReplica(settings: Settings, createTracing?: CreateTra
   const doorParts = { limits, gateway: config.gateway, clock, certificates: tls?.certificates }
   const door = new Door(doorParts, gateway)
   beginGatewayAtZero(gatewayMetrics)
-  addGauges(basics, connection)
+  addProcessGauges(basics, connection)
   const open = () => {
     isOpen = true
   }
@@ -120,14 +119,4 @@ function stagesOf({ tracing }: Basics, { access, pump, flush }: StageParts): rea
     { when: 'first', parts: [{ close: flush }, { close: () => tracing.close() }] },
     { when: 'connected', parts: [access.part, { close: () => pump.close() }] },
   ]
-}
-
-function addGauges({ metrics, config }: Basics, connection: { connected(): boolean }): void {
-  const { registry } = metrics
-  forgetLabs(registry)
-  createProcessGauges(registry, {
-    ...{ version, run: config.run.join(), redisConnected: () => connection.connected() },
-    watchSilenceMs: () => ({}),
-    kubernetesLoad: () => ({ inFlight: 0, waiting: 0 }),
-  })
 }

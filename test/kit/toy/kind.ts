@@ -1,4 +1,5 @@
 /** The toy kind as the engine knows it: its steps and its words. */
+import { unlessAborted } from '../../../src/base/deadline.ts'
 import { NeedsSomeone, RetryLater } from '../../../src/base/errors.ts'
 import type { Claimed, Kind, Limits, StepList, Work } from '../../../src/ops/kind.ts'
 import { StartOver, type Step, type StepResult } from '../../../src/ops/steps.ts'
@@ -109,15 +110,10 @@ class ToyWork implements Work<ToyShape> {
     await Promise.allSettled(this.#underWay)
   }
 
-  async #during<T>(asked: Promise<T>, signal: AbortSignal): Promise<T> {
+  #during<T>(asked: Promise<T>, signal: AbortSignal): Promise<T> {
     const over = asked.finally(() => this.#underWay.delete(over))
     this.#underWay.add(over)
-    over.catch(() => {})
-    signal.throwIfAborted()
-    const stopped = Promise.withResolvers<never>()
-    const stop = () => stopped.reject(signal.reason)
-    signal.addEventListener('abort', stop, { once: true })
-    return Promise.race([over, stopped.promise]).finally(() => signal.removeEventListener('abort', stop))
+    return unlessAborted(over, signal)
   }
 }
 
