@@ -5,32 +5,25 @@
  * proves nothing: no command for containers or machines is taken.
  */
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../base/clock.ts'
 import { logUnexpected } from '../base/log.ts'
 import { Loop } from '../base/loop.ts'
 import type { CloudCall, Instance } from '../clouds/driver.ts'
 import { Duty, type DutyRest, type Take } from '../duties/duty.ts'
-import type { Leases } from '../leases/leases.ts'
 import type { Compares, Mark } from '../store/compares.ts'
 import type { MachineStore } from '../store/dispatch/machines.ts'
 import { Rarely } from '../telemetry/rarely.ts'
 import { type AdoptionOptions, adopt } from './adoption.ts'
 import { counterWords, highestOf } from './ops.ts'
-import type { CloudCalls } from './sweep.ts'
+import type { CloudDutyParts } from './parts.ts'
 
-export interface ComparerOptions extends AdoptionOptions {
+export interface ComparerOptions extends AdoptionOptions, CloudDutyParts {
   readonly machines: Pick<MachineStore, 'adopt' | 'doubt' | 'compared'>
   readonly compares: Pick<Compares, 'begin' | 'end' | 'doubt' | 'readDoubt' | 'lease'>
-  readonly cloud: CloudCalls
-  readonly leases: Pick<Leases, 'acquireTask'>
-  readonly clock: Clock
   /** How long former owners may still act on operations that were found: a lease's TTL plus the longest request. */
   readonly holdMs: number
   /** How old a listing of this cloud may be. A machine that it does not show yet may run containers that Redis has forgotten. */
   readonly lagMs: number
-  readonly patienceMs: number
   readonly onCompared: (report: CompareReport) => void
-  readonly failpoint: (place: string) => void | Promise<void>
 }
 
 export interface CompareReport {

@@ -4,19 +4,17 @@
  * decision is written only under the lease's token, and for what was read.
  */
 import { setImmediate } from 'node:timers/promises'
-import type { Clock } from '../base/clock.ts'
 import { restAfter } from '../base/loop.ts'
 import { afterOverload, type ContainersLimit, firstLimit, grown } from '../dispatch/containers-limit.ts'
 import { decide } from '../dispatch/decide.ts'
 import type { Decisions } from '../dispatch/types.ts'
 import { Duty, type DutyRest, type Take } from '../duties/duty.ts'
-import type { Leases } from '../leases/leases.ts'
 import type { Reading, SchedulingStore } from '../store/dispatch/scheduling.ts'
 import { containerKind, machineKind } from '../store/dispatch-keys.ts'
 import type { Missed, Ring } from '../store/rings.ts'
-import type { Logger } from '../telemetry/log.ts'
 import { mostOfGroup, seenInAll, withoutDoubtful } from './heads.ts'
 import { draftsOf, headsOf, inputOf, type PoolRules, sentencesOf } from './mapping.ts'
+import type { DutyParts } from './parts.ts'
 import { Writer, type WriterOptions } from './writer.ts'
 
 /** What a pass did, for metrics and for tests. */
@@ -31,13 +29,10 @@ export interface PassReport {
   readonly again: boolean
 }
 
-export interface SchedulerOptions extends Omit<WriterOptions, 'store'> {
+export interface SchedulerOptions extends Omit<WriterOptions, 'store'>, DutyParts {
   readonly store: Pick<SchedulingStore, 'read' | 'draw' | 'write' | 'explain'>
   /** Key of the lease. */
   readonly lease: string
-  readonly leases: Pick<Leases, 'acquireTask'>
-  readonly clock: Clock
-  readonly log: Logger
   readonly pool: PoolRules
   /** PollInterval: the longest time between two passes. */
   readonly pollMs: number
@@ -46,7 +41,6 @@ export interface SchedulerOptions extends Omit<WriterOptions, 'store'> {
   /** InitialQuotaEstimate; 0 is no limit. */
   readonly initialQuotaEstimate: number
   readonly onPass: (report: PassReport) => void
-  readonly failpoint: (place: string) => void | Promise<void>
 }
 
 /** The pause after a pass: the next one covers all rings meanwhile, its own among them. */

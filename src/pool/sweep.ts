@@ -3,7 +3,6 @@
  * lease. It ends no machine: it adopts what no record has, and a record is what a keeper needs to end a machine. The tag of our set
  * is the border. A machine without it is not ours, even if a record has its id: whoever took the tag away took the machine.
  */
-import type { Clock } from '../base/clock.ts'
 import { RetryLater } from '../base/errors.ts'
 import { jittered, restAfter } from '../base/loop.ts'
 import type { CloudCall, Driver, Instance, PreResource } from '../clouds/driver.ts'
@@ -11,36 +10,25 @@ import { CloudRefused } from '../clouds/errors.ts'
 import type { MachineBrief } from '../dispatch/container.ts'
 import { endedByCloud } from '../dispatch/endings.ts'
 import { Duty, type DutyRest, type Take } from '../duties/duty.ts'
-import type { Leases } from '../leases/leases.ts'
 import type { EndedStore } from '../store/dispatch/ended.ts'
 import type { MachineStore } from '../store/dispatch/machines.ts'
 import { Rarely } from '../telemetry/rarely.ts'
 import { type AdoptionOptions, adopt } from './adoption.ts'
 import { findingsOf, leftovers } from './findings.ts'
+import type { CloudDutyParts } from './parts.ts'
 
-/** Calls of the cloud in their turn, as `machines/cloud.ts` makes them. */
-export interface CloudCalls {
-  call<T>(operation: string, call: CloudCall, ask: (driver: Driver) => Promise<T>): Promise<T>
-}
-
-export interface SweeperOptions extends AdoptionOptions {
+export interface SweeperOptions extends AdoptionOptions, CloudDutyParts {
   readonly machines: Pick<MachineStore, 'adopt' | 'list' | 'find' | 'kill' | 'forget'>
   readonly ended: Pick<EndedStore, 'dropExcess'>
-  readonly cloud: CloudCalls
-  readonly leases: Pick<Leases, 'acquireTask'>
   /** Key of the lease. */
   readonly lease: string
-  readonly clock: Clock
   /** SyncInterval. */
   readonly intervalMs: number
   /** TimeoutBooting: what was made before a machine, and has none after so long, is removed. */
   readonly bootingMs: number
   /** How long what shows up of a failed creation is known to be over. */
   readonly tombstoneMs: number
-  /** How long the cloud may take to list. */
-  readonly patienceMs: number
   readonly onSwept: (report: SweepReport) => void
-  readonly failpoint: (place: string) => void | Promise<void>
 }
 
 export interface SweepReport {

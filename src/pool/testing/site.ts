@@ -2,7 +2,7 @@
 import { FakeCloud, type FakeCloudOptions } from '../../clouds/testing/fake-driver.ts'
 import { tagNames } from '../../dispatch/tags.ts'
 import { silentLogger } from '../../telemetry/log.ts'
-import type { CloudCalls } from '../sweep.ts'
+import type { CloudCalls } from '../parts.ts'
 import { Tagging, type Tags } from '../tagging.ts'
 import { FakeMachines } from './machines.ts'
 
