@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
 import { RetryLater } from '../base/errors.ts'
+import { CloudRefused } from '../clouds/errors.ts'
 import type { FakeCloudOptions } from '../clouds/testing/fake-driver.ts'
 import { Sweeper, type SweepReport } from './sweep.ts'
 import { formerSet, names, ourSet, siteOf, tagsOf } from './testing/site.ts'
@@ -191,6 +192,19 @@ describe('Sweeper', () => {
     expect([...cloud.resources.keys()]).toEqual(['needed', 'undated'])
     expect(await sweep(10 * minuteMs)).toMatchObject({ removed: 1 })
     expect([...cloud.resources.keys()]).toEqual(['needed'])
+  })
+
+  it('counts as removed what the cloud has removed alone', async () => {
+    const { cloud, sweep, driver, clock } = sweeperOf()
+    for (const id of ['kept', 'left']) cloud.addResource(id, tagsOf('a1'), clock.wallMs())
+    const { remove } = driver
+    driver.remove = async (resource, call) => {
+      if (resource.id === 'kept') throw new CloudRefused('it is in use')
+      return remove(resource, call)
+    }
+    await sweep(10 * minuteMs)
+    expect(await sweep(1)).toMatchObject({ removed: 1 })
+    expect([...cloud.resources.keys()]).toEqual(['kept'])
   })
 
   it('goes on with the others when the cloud refuses something of one', async () => {

@@ -180,16 +180,18 @@ export class Sweeper {
     for (const id of ids) if (!this.#firstSeenMs.has(id)) this.#firstSeenMs.set(id, monotonicMs)
     const ages = { firstSeenMs: this.#firstSeenMs, monotonicMs, wallMs: clock.wallMs(), oldMs: bootingMs }
     const old = leftovers(orphans, briefs, tagging, ages)
-    for (const resource of old) await this.#aside(() => this.#remove(resource), undefined)
-    return old.length
+    let removed = 0
+    for (const resource of old) if (await this.#aside(() => this.#remove(resource), false)) removed += 1
+    return removed
   }
 
-  async #remove(resource: PreResource): Promise<void> {
+  async #remove(resource: PreResource): Promise<true> {
     await this.#call('remove', (driver, call) => driver.remove(resource, call))
     this.#options.log.info(
       { kind: resource.kind, id: resource.id },
       'what was made for a machine that never came is removed',
     )
+    return true
   }
 
   /** What the cloud refuses of one machine must not keep it from the others. */

@@ -7,13 +7,7 @@ import type { CreateOutcome } from '../../dispatch/throttle.ts'
 import type { Claimed } from '../../ops/kind.ts'
 import { Unreachable } from '../../ssh/errors.ts'
 import type { Machine } from '../../ssh/machine.ts'
-import {
-  type KeepingStore,
-  type MachineChanges,
-  type MachineFacts,
-  MachineGone,
-  type Told,
-} from '../../store/dispatch/keeping.ts'
+import type { KeepingStore, MachineFacts, Told } from '../../store/dispatch/keeping.ts'
 import { machineKind } from '../../store/dispatch-keys.ts'
 import type { NewEvent } from '../../store/records.ts'
 import { SubjectBell } from '../../store/subject-bell.ts'
@@ -22,6 +16,7 @@ import { Cloud } from '../cloud.ts'
 import { machineKindOf } from '../kind.ts'
 import type { LinkHandlers, RunnerLink } from '../ports.ts'
 import type { MachineParts, MachineShape } from '../shape.ts'
+import { keepingOf } from './keeping.ts'
 import { Seen } from './seen.ts'
 
 export const name = '0mach1'
@@ -128,7 +123,7 @@ export class Site {
     }
     const wakes = new SubjectBell(bell, machineKind)
     return {
-      ...{ keeping: this.#keeping() as unknown as KeepingStore, wakes },
+      ...{ keeping: keepingOf(this) as unknown as KeepingStore, wakes },
       cloud: new Cloud({
         ...{ driver: this.#driver(), clock: systemClock, listMs: 1 },
         reserve: async () => 0,
@@ -174,61 +169,6 @@ export class Site {
       orphans: async () => [],
       remove: async () => {},
       close: async () => {},
-    }
-  }
-
-  #keeping() {
-    const kept = () => {
-      if (!this.brief) throw new MachineGone('gone')
-      return this.brief
-    }
-    const read = async () => ({ brief: kept(), facts: this.facts, cancelled: this.cancelled, nowMs: Date.now() })
-    const keep = async (_: unknown, { hostKey, place, asked, probed, missing, ...more }: MachineChanges) => {
-      this.facts = { ...this.facts, ...(hostKey !== undefined && { hostKey }), ...(place !== undefined && { place }) }
-      if (this.isTaken && more.instance) return { answer: 'taken' as const }
-      const isHeld = more.ending && kept().ending === '' && kept().idleBehavior === 'hold' && kept().instance !== ''
-      if (isHeld) return { answer: 'held' as const, brief: kept() }
-      const running = more.state === 'idle' && kept().container?.run ? { state: 'running' as const } : {}
-      this.brief = { ...kept(), ...(more as Partial<MachineBrief>), ...running }
-      if (probed) {
-        this.brief = { ...this.brief, probedMs: Date.now() }
-        this.log.push('probed')
-      }
-      if (asked) this.log.push('asked what it runs')
-      return { answer: 'kept' as const, brief: this.brief }
-    }
-    const send = async (_: unknown, of: string) => {
-      const { container } = kept()
-      if (container?.uuid !== of) return { answer: 'changed' as const }
-      const run = container.run || this.nextRun
-      this.brief = { ...kept(), container: { ...container, run }, state: 'running' }
-      return { answer: 'send' as const, run, owner: 'ada', waitedMs: this.waitedMs, view: {} as never, sealedSpec: '' }
-    }
-    const tell = async (_: unknown, __: string, ___: number, told: Told) => {
-      await this.onTell()
-      this.told.push(told)
-      this.log.push(`told ${told.what}`)
-      if (told.what !== 'running') this.brief = { ...kept(), container: undefined, state: 'idle' }
-      return 'told' as const
-    }
-    return {
-      ...{ read, keep, send, tell },
-      appendLog: async (_: unknown, __: string, ___: number, entries: readonly (readonly [number, Entry])[]) => {
-        this.log.push(`logged ${entries.map(([seq]) => seq).join(' ')}`)
-        return entries.at(-1)![0]
-      },
-      adopt: async (_: unknown, { uuid: of }: Listed) => {
-        this.log.push(`adopted ${of}`)
-        return this.onAdopt(of)
-      },
-      floor: async (_: unknown, epoch: number) => {
-        this.log.push(`floored ${epoch}`)
-        return epoch < 1_000
-      },
-      gone: async () => {
-        this.log.push('gone')
-        this.brief = undefined
-      },
     }
   }
 

@@ -1,0 +1,60 @@
+/** For tests: the commands of a keeper, over the record of a site in memory. */
+import type { MachineBrief } from '../../dispatch/container.ts'
+import type { Entry, Listed } from '../../dispatch/protocol.ts'
+import { type MachineChanges, MachineGone, type Told } from '../../store/dispatch/keeping.ts'
+import type { Site } from './site.ts'
+
+export function keepingOf(site: Site) {
+  const kept = () => {
+    if (!site.brief) throw new MachineGone('gone')
+    return site.brief
+  }
+  const read = async () => ({ brief: kept(), facts: site.facts, cancelled: site.cancelled, nowMs: Date.now() })
+  const keep = async (_: unknown, { hostKey, place, asked, probed, missing, ...more }: MachineChanges) => {
+    site.facts = { ...site.facts, ...(hostKey !== undefined && { hostKey }), ...(place !== undefined && { place }) }
+    if (site.isTaken && more.instance) return { answer: 'taken' as const }
+    const isHeld = more.ending && kept().ending === '' && kept().idleBehavior === 'hold' && kept().instance !== ''
+    if (isHeld) return { answer: 'held' as const, brief: kept() }
+    const running = more.state === 'idle' && kept().container?.run ? { state: 'running' as const } : {}
+    site.brief = { ...kept(), ...(more as Partial<MachineBrief>), ...running }
+    if (probed) {
+      site.brief = { ...kept(), probedMs: Date.now() }
+      site.log.push('probed')
+    }
+    if (asked) site.log.push('asked what it runs')
+    return { answer: 'kept' as const, brief: site.brief }
+  }
+  const send = async (_: unknown, of: string) => {
+    const { container } = kept()
+    if (container?.uuid !== of) return { answer: 'changed' as const }
+    const run = container.run || site.nextRun
+    site.brief = { ...kept(), container: { ...container, run }, state: 'running' }
+    return { answer: 'send' as const, run, owner: 'ada', waitedMs: site.waitedMs, view: {} as never, sealedSpec: '' }
+  }
+  const tell = async (_: unknown, __: string, ___: number, told: Told) => {
+    await site.onTell()
+    site.told.push(told)
+    site.log.push(`told ${told.what}`)
+    if (told.what !== 'running') site.brief = { ...kept(), container: undefined, state: 'idle' }
+    return 'told' as const
+  }
+  return {
+    ...{ read, keep, send, tell },
+    appendLog: async (_: unknown, __: string, ___: number, entries: readonly (readonly [number, Entry])[]) => {
+      site.log.push(`logged ${entries.map(([seq]) => seq).join(' ')}`)
+      return entries.at(-1)![0]
+    },
+    adopt: async (_: unknown, { uuid: of }: Listed) => {
+      site.log.push(`adopted ${of}`)
+      return site.onAdopt(of)
+    },
+    floor: async (_: unknown, epoch: number) => {
+      site.log.push(`floored ${epoch}`)
+      return epoch < 1_000
+    },
+    gone: async () => {
+      site.log.push('gone')
+      site.brief = undefined
+    },
+  }
+}
