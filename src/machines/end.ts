@@ -9,7 +9,7 @@ import { CloudRefused } from '../clouds/errors.ts'
 import type { MachineBrief } from '../dispatch/container.ts'
 import { bootOutcomeOf, creationFailed, endedByCloud } from '../dispatch/endings.ts'
 import { MachineGone } from '../store/dispatch/keeping.ts'
-import type { MachineContext, MachineResult, MachineStep } from './shape.ts'
+import type { MachineContext, MachineParts, MachineResult, MachineStep } from './shape.ts'
 
 const heldMs = 10_000
 
@@ -58,20 +58,23 @@ async function awaitGone(context: MachineContext): Promise<MachineResult> {
   if (brief.instance !== '') await untilGone(context, brief.instance)
   const { nowMs } = await context.keeping.read()
   await context.keeping.gone()
-  if (brief.instance !== '') tellEnd(context, brief, nowMs)
+  if (brief.instance !== '') tellEnd(context.parts, brief, nowMs)
   return { events: [['info', brief.instance === '' ? 'There never was a machine' : `${brief.instance} is gone`]] }
 }
 
-function tellEnd(
-  { parts: { sight }, seen }: MachineContext,
-  { ending, sinceMs, probedMs }: MachineBrief,
-  nowMs: number,
-) {
+function tellEnd({ sight }: MachineParts, brief: MachineBrief, nowMs: number): void {
+  const { ending, sinceMs, probedMs } = brief
   const isOurs = ending !== endedByCloud
-  sight.vanished(isOurs ? 'shutdown' : (seen.state ?? 'unknown'))
+  sight.vanished(isOurs ? 'shutdown' : stateBefore(brief))
   // Nobody knows when the cloud has ended it.
   if (isOurs) sight.gone((nowMs - sinceMs) / 1000)
   if (probedMs === 0) sight.booted(bootOutcomeOf(ending))
+}
+
+/** Of a machine that is to end, which keeps the container that it was asked to run. */
+function stateBefore({ container, probedMs }: MachineBrief): 'running' | 'booting' | 'idle' {
+  if (container && container.run > 0) return 'running'
+  return probedMs === 0 ? 'booting' : 'idle'
 }
 
 /** Asks again each time that `shutdownMs` has passed and the cloud still shows the machine. */

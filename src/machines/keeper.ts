@@ -57,7 +57,7 @@ export class Keeper {
 
   /** Serves until the machine is to end. */
   async run(): Promise<MachineResult> {
-    const { parts, keeping, signal, clock, seen } = this.#context
+    const { parts, keeping, signal, clock } = this.#context
     this.#line.open()
     while (true) {
       signal.throwIfAborted()
@@ -66,7 +66,6 @@ export class Keeper {
       this.#mailbox.check()
       const { brief, cancelled } = await keeping.read()
       if (brief.ending !== '') return { events: [['info', `It ends: ${brief.ending}`]] }
-      seen.state = brief.state
       await this.#act(brief, cancelled).catch(error => this.#line.failed(error))
       // A machine that boots answers nobody.
       if (this.#line.wasOpen && this.#line.awayMs > parts.times.letGoMs)

@@ -8,7 +8,7 @@ import { create } from './create.ts'
 import { endSteps } from './end.ts'
 import { insisting } from './insisting.ts'
 import { serve } from './serve.ts'
-import type { MachineContext, MachineParts, MachineSeen, MachineShape, MachineStep } from './shape.ts'
+import type { MachineContext, MachineParts, MachineShape, MachineStep } from './shape.ts'
 
 /** A creation ends when the machine is gone. A deletion is never accepted: `ending` in the brief ends a machine. */
 const life: readonly MachineStep[] = [create, serve, ...endSteps('')]
@@ -37,7 +37,6 @@ export function machineKindOf(parts: MachineParts, limits: { readonly longestReq
 
 class MachineWork implements Work<MachineShape> {
   readonly known = {}
-  readonly #seen: MachineSeen = {}
   readonly #parts: MachineParts
   readonly #own: Ownership
 
@@ -52,7 +51,7 @@ class MachineWork implements Work<MachineShape> {
 
   context(common: StepContext<MachineShape['plan'], object>): MachineContext {
     const parts = this.#parts
-    return { ...common, parts, seen: this.#seen, keeping: insisting(parts.keeping, this.#own, common) }
+    return { ...common, parts, keeping: insisting(parts.keeping, this.#own, common) }
   }
 
   /**

@@ -35,6 +35,8 @@ export class Line {
   #link: RunnerLink | undefined
   #running: Promise<void> | undefined
   #wasOpen = false
+  /** When it was first reached, by our clock. */
+  #reachedMs: number | undefined
   /** Since when the machine cannot be reached, by our clock; undefined while it is. */
   #awaySinceMs: number | undefined
   #defect: unknown
@@ -118,7 +120,7 @@ export class Line {
 
   /** @returns whether there was a channel */
   async #serveOnce(): Promise<boolean> {
-    const { parts, seen, clock, keeping } = this.#context
+    const { parts, clock, keeping } = this.#context
     const { brief, facts, nowMs } = await keeping.read()
     const readMs = clock.monotonicMs()
     // A broken machine may still tell the end of what it runs.
@@ -127,14 +129,14 @@ export class Line {
     const machine = await this.#connect(brief, facts)
     const isBooting = brief.state === 'booting'
     const reachedMs = clock.monotonicMs()
-    seen.reachedMs ??= reachedMs
+    this.#reachedMs ??= reachedMs
     if (isBooting && facts.hostKey === '') parts.sight.reached((nowMs - brief.createdMs + reachedMs - readMs) / 1000)
     try {
       // A machine that has run containers is asked for them, whatever else has failed there.
       if (isBooting && !(await this.#hasBooted(machine))) return false
       await this.#attach(machine, () => {
         if (brief.probedMs === 0) parts.sight.booted('success')
-        if (isBooting) parts.sight.ready((clock.monotonicMs() - seen.reachedMs!) / 1000)
+        if (isBooting) parts.sight.ready((clock.monotonicMs() - this.#reachedMs!) / 1000)
       })
       return true
     } finally {

@@ -20,17 +20,8 @@ export type MachineFields = OperationFields
 export type MachineStep = Step<MachineShape>
 export type MachineResult = StepResult<MachineFields>
 
-/** What this owner has seen of the machine, for metrics alone: the next one begins with nothing. */
-export interface MachineSeen {
-  /** Its state before it was to end. */
-  state?: MachineBrief['state']
-  /** When it was reached first, by our monotonic clock. */
-  reachedMs?: number
-}
-
 export interface MachineContext extends StepContext<MachinePlan, object> {
   readonly parts: MachineParts
-  readonly seen: MachineSeen
   readonly keeping: Keeping
 }
 

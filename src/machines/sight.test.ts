@@ -59,12 +59,15 @@ test('a keeper tells how long a machine took to go when it was to end', async ()
   expect(site.seen.of('vanished')).toEqual([['vanished', 'shutdown']])
 })
 
-test('a keeper tells the state that a machine had when the cloud has ended it', async () => {
-  const site = new Site({ ...booted, container: { ...container, run: 100 }, state: 'running', probedMs: 1 })
-  const life = site.live('serve')
-  await until(() => site.log).toContain('started 100')
-  await end(site, life, endedByCloud)
-  expect(site.seen.of('vanished', 'gone')).toEqual([['vanished', 'running']])
+test.each([
+  ['running', { container: { ...container, run: 100 }, probedMs: 1 }],
+  ['idle', { container: undefined, probedMs: 1 }],
+  ['booting', { container, probedMs: 0 }],
+])('a keeper tells that a machine was %s when the cloud has ended it', async (state, brief) => {
+  const site = new Site({ ...booted, ...brief, state: 'shutdown', ending: endedByCloud })
+  site.end()
+  await site.live('destroy')
+  expect(site.seen.of('vanished', 'gone')).toEqual([['vanished', state]])
 })
 
 test('a keeper tells nothing of an end when there never was a machine', async () => {

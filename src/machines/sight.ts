@@ -1,6 +1,4 @@
 /** What keepers tell of their machines, for metrics. Times are in seconds. */
-import type { MachineBrief } from '../dispatch/container.ts'
-
 export interface Sight {
   /** The first proved connection of a machine that boots, since it was asked for. */
   reached(seconds: number): void
@@ -9,7 +7,7 @@ export interface Sight {
   /** How the boot of a machine ended. */
   booted(outcome: 'success' | 'failure' | 'aborted' | 'disappeared'): void
   /** The cloud has it no more. @param state `shutdown` where it was to end, else the one that it had */
-  vanished(state: MachineBrief['state']): void
+  vanished(state: 'shutdown' | 'booting' | 'idle' | 'running'): void
   /** Gone by proof, since it was to end. */
   gone(seconds: number): void
   /** It was asked what it runs. */

@@ -100,3 +100,46 @@ describe('createDispatchMetrics', () => {
     expect(text).toMatch(/^# TYPE arvados_dispatchcloud_instances_time_to_ssh_seconds summary$/m)
   })
 })
+
+/** As in lib/dispatchcloud of Arvados, without `last_503_time` and `queue_entries`: no API server is asked. */
+const ofArvados = [
+  ['at_quota', 'gauge', []],
+  ['boot_outcomes', 'counter', ['outcome']],
+  ['containers_allocated_not_started', 'gauge', []],
+  ['containers_longest_wait_time_seconds', 'gauge', []],
+  ['containers_not_allocated_over_quota', 'gauge', []],
+  ['containers_running', 'gauge', []],
+  ['containers_time_from_queue_to_crunch_run_seconds', 'summary', []],
+  ['driver_operations', 'counter', ['operation', 'error']],
+  ['instances_disappeared', 'counter', ['state']],
+  ['instances_price', 'gauge', ['category']],
+  ['instances_run_probe_duration_seconds', 'summary', ['outcome']],
+  ['instances_time_from_shutdown_request_to_disappearance_seconds', 'summary', []],
+  ['instances_time_to_ready_for_container_seconds', 'summary', []],
+  ['instances_time_to_ssh_seconds', 'summary', []],
+  ['instances_total', 'gauge', ['category', 'instance_type']],
+  ['max_concurrent_containers', 'gauge', []],
+  ['memory_bytes_total', 'gauge', ['category']],
+  ['probe_age_seconds_max', 'gauge', []],
+  ['probe_age_seconds_median', 'gauge', []],
+  ['vcpus_total', 'gauge', ['category']],
+]
+
+it('metrics with Arvados’ names have its types and labels, and its quantiles', () => {
+  const registry = new Registry()
+  createDispatchMetrics(registry)
+  createDispatchGauges(registry, { census: async () => undefined, owned: () => 0, spoolLagSeconds: () => 0 })
+  const all = registry.getMetricsAsArray() as unknown as Record<
+    'name' | 'type' | 'labelNames' | 'percentiles',
+    unknown
+  >[]
+  const arvados = all.filter(({ name }) => String(name).startsWith('arvados_'))
+  const told = arvados.map(each => [
+    String(each.name).replace('arvados_dispatchcloud_', ''),
+    each.type,
+    each.labelNames,
+  ])
+  expect(told.sort()).toEqual(ofArvados)
+  for (const { type, percentiles } of arvados)
+    if (type === 'summary') expect(percentiles).toEqual([0.5, 0.9, 0.95, 0.99])
+})

@@ -22,7 +22,7 @@ describe('joinSight', () => {
     machines.began(5)
     machines.asked(true, 0.5)
     machines.asked(false, 0.25)
-    machines.vanished('creating')
+    machines.vanished('booting')
     machines.vanished('running')
     machines.stale('epoch')
     for (const outcome of ['success', 'failure', 'aborted', 'disappeared'] as const) machines.booted(outcome)

@@ -49,8 +49,7 @@ const sightOf = (metrics: DispatchMetrics, listens: Sight['listens']): Sight => 
   reached: seconds => metrics.timeToSsh.observe(since(seconds)),
   ready: seconds => metrics.timeToReady.observe(seconds),
   booted: outcome => metrics.bootOutcomes.inc({ outcome }),
-  // Arvados knows no machine before the cloud has made it.
-  vanished: state => metrics.instancesDisappeared.inc({ state: state === 'creating' ? 'booting' : state }),
+  vanished: state => metrics.instancesDisappeared.inc({ state }),
   gone: seconds => metrics.timeToGone.observe(since(seconds)),
   asked: (isAnswered, seconds) => metrics.probeDuration.observe({ outcome: isAnswered ? 'success' : 'fail' }, seconds),
   began: seconds => metrics.timeFromQueue.observe(since(seconds)),
