@@ -95,7 +95,7 @@ export const controlsOfDispatch: readonly Control[] = [
       },
       {
         file: 'src/machines/end.ts',
-        find: "const kept = await context.keeping.keep({ state: 'shutdown', ending: brief.ending || 'its creation failed' })",
+        find: "const kept = await context.keeping.keep({ state: 'shutdown', ending: brief.ending || creationFailed })",
         replace: "const kept = { answer: 'kept', brief: { ending: 'a word' } }",
       },
     ],
