@@ -1,10 +1,11 @@
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, readFile, rm, stat, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { run } from '../process/command.ts'
-import { bundle } from './bundle.ts'
+import { bundle, bundleRunner } from './bundle.ts'
 
 const mib = 2 ** 20
 
@@ -24,6 +25,23 @@ test('bundle makes a program without source and packages, and with only the used
     // which only that of tenants loads, where it sends bills; 0.35 MB is SSH, and 1.5 MB is the client of EC2,
     // which only that of dispatch loads.
     expect(total).toBeLessThan(7 * mib)
+  } finally {
+    await rm(dir, { recursive: true })
+  }
+}, 60_000)
+
+test('bundleRunner makes the same file when the source has no tsconfig.json, as in the build of the image', async () => {
+  const checkout = fileURLToPath(new URL('../..', import.meta.url))
+  const dir = await mkdtemp(join(tmpdir(), 'bundle-'))
+  try {
+    const root = join(dir, 'root')
+    for (const name of ['src', 'package.json']) await cp(join(checkout, name), join(root, name), { recursive: true })
+    await symlink(join(checkout, 'node_modules'), join(root, 'node_modules'))
+    await bundleRunner(checkout, join(dir, 'here'))
+    await bundleRunner(root, join(dir, 'there'))
+    const [here, there] = await Promise.all(['here', 'there'].map(at => readFile(join(dir, at, 'runner.cjs'), 'utf8')))
+    expect(there).toBe(here)
+    expect(here).toMatch(/^"use strict";/)
   } finally {
     await rm(dir, { recursive: true })
   }

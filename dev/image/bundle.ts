@@ -18,6 +18,8 @@ const besideModules = ['src/store/commands', 'src/api/document/page']
  * declares, so there must be no other one: a module of ours could have it too.
  */
 const require = `const require = globalThis.process.getBuiltinModule('node:module').createRequire(import.meta.url);`
+/** In place of tsconfig.json, which the image's build does not have: the same source gives the same files there. */
+const tsconfigRaw = { compilerOptions: { strict: true, verbatimModuleSyntax: true } }
 
 export interface BundleOptions {
   /** The folder for the new `dist`; it must not have one yet. */
@@ -41,6 +43,7 @@ export async function bundle(options: BundleOptions): Promise<string> {
   const dist = join(dir, 'dist')
   const { metafile } = await build({
     metafile: true,
+    tsconfigRaw,
     absWorkingDir: root,
     entryPoints: { ...entries, ...beside },
     outdir: dist,
@@ -85,6 +88,7 @@ export async function bundle(options: BundleOptions): Promise<string> {
 export async function bundleRunner(root: string, dist: string): Promise<Metafile> {
   const { metafile } = await build({
     ...{ metafile: true, absWorkingDir: root, entryPoints: [runner.entry], outfile: join(dist, runner.file) },
+    tsconfigRaw,
     ...{ bundle: true, platform: 'node', format: 'cjs', target: 'node24' },
     ...{ minifyWhitespace: true, lineLimit: 160, logLevel: 'warning' },
   })
