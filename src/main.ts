@@ -35,7 +35,7 @@ ENABLE_CULLING, CULL_IDLE_TIME, IDLENESS_CHECK_PERIOD add to it for notebooks.
 PGHOST, PGPORT, PGDATABASE, PGUSER, PGPASSWORD, PGSSLROOTCERT and NC_PROJECT_ID, NC_BIGQUERY_DATASET_NAME,
 NC_BIGQUERY_TABLE_NAME add to it for the bills of tenants.
 rights and tables contact no server; images and render contact only the registry, and vet only the Kubernetes API. render masks secret values unless --secrets is given.
-heal contacts Redis and the Kubernetes API, and changes nothing without --apply.
+heal contacts Redis and the Kubernetes API, where dispatch runs Redis alone, and changes nothing without --apply.
 Exit codes: 0 success, 1 failed, 2 the command or a file is wrong.
 `
 

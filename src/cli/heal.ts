@@ -19,10 +19,11 @@ import {
   leftOf,
   type Stranger,
 } from '../ops/upkeep/heal.ts'
-import { listedPod, readListing } from '../ops/upkeep/listing.ts'
+import { type Listing, listedPod, readListing } from '../ops/upkeep/listing.ts'
 import { kindNames } from '../run/kinds.ts'
 import type { Settings } from '../settings/load.ts'
 import { Connection } from '../store/connection.ts'
+import { containerKind, machineKind } from '../store/dispatch-keys.ts'
 import { HealStore } from '../store/heal.ts'
 import { Keys } from '../store/keys.ts'
 import { Sealer } from '../store/sealing.ts'
@@ -41,7 +42,8 @@ export interface HealOptions {
 }
 
 interface Parts {
-  readonly kube: Pick<KubeClient, 'list' | 'delete' | 'clockMs'>
+  /** Undefined where dispatch runs, which asks nothing of Kubernetes. */
+  readonly kube: Pick<KubeClient, 'list' | 'delete' | 'clockMs'> | undefined
   readonly store: HealStore
   readonly onHealed: NonNullable<Healers['onHealed']>
   readonly wallMs: () => number
@@ -55,11 +57,11 @@ export async function heal(settings: Settings, options: HealOptions, output: Out
   const { config } = settings
   const common = { clock: systemClock, log: silentLogger(), version: packageJson.version, replica: 'heal' }
   const connection = new Connection({ config: config.redis, login: settings.redisLogin, clock: systemClock })
-  const kube = new KubeClient({ ...common, kubernetes: config.kubernetes })
+  const kube = isDispatch(settings) ? undefined : new KubeClient({ ...common, kubernetes: config.kubernetes })
   connection.open()
   try {
     await connected(connection)
-    const store = new HealStore(connection, new Keys(config.redis.keyPrefix), kindNames())
+    const store = storeOf(settings, connection)
     const onHealed = auditTo(settings, output)
     return await healBy(settings, options, output, { kube, store, onHealed, wallMs: () => systemClock.wallMs() })
   } catch (error) {
@@ -68,8 +70,16 @@ export async function heal(settings: Settings, options: HealOptions, output: Out
     return codes.failed
   } finally {
     connection.close()
-    await kube.close()
+    await kube?.close()
   }
+}
+
+const isDispatch = ({ config }: Settings) => config.run.includes('dispatch')
+
+function storeOf(settings: Settings, connection: Connection): HealStore {
+  const keys = new Keys(settings.config.redis.keyPrefix)
+  if (!isDispatch(settings)) return new HealStore(connection, keys, kindNames())
+  return new HealStore(connection, keys, [machineKind, containerKind], keys.dispatch)
 }
 
 /** Standard output is for the table, so audit lines go to the configured file, or else to standard error. */
@@ -134,18 +144,32 @@ async function healBy(
   return codes.failed
 }
 
-async function look({ config, sealingKeys }: Settings, withLabs: boolean, parts: Parts): Promise<Diagnosis> {
-  const { kube, store, wallMs } = parts
+async function look(settings: Settings, withLabs: boolean, { kube, store, wallMs }: Parts): Promise<Diagnosis> {
+  const survey = await store.survey()
+  const apiServerMs = await kube?.clockMs('heal')
+  const clocks = { wallMs: wallMs(), apiServerMs }
+  const listing = kube ? await listingOf(settings, kube, survey.nowMs) : nothing
+  return diagnose(survey, listing, clocks, withLabs)
+}
+
+/** Of the cluster, where it has nothing of ours. */
+const nothing: Listing = {
+  ...{ found: new Map(), highestOp: 0, distrusted: [] },
+  ...{ vouched: { labs: 0, ahead: 0 }, unvouched: { labs: 0, ahead: 0 } },
+}
+
+async function listingOf(
+  { config, sealingKeys }: Settings,
+  kube: NonNullable<Parts['kube']>,
+  nowMs: number,
+): Promise<Listing> {
   const { installation, lab } = config
   const { namespacePrefix } = lab
   const trust = new Trust({ installation, namespacePrefix, sealer: new Sealer(sealingKeys) })
-  const survey = await store.survey()
-  const clocks = { wallMs: wallMs(), apiServerMs: await kube.clockMs('heal') }
   const scope = { labelSelector: `${labels.installation}=${installation}`, agent: 'heal' }
   const namespaces = await kube.list('v1', 'Namespace', projectNamespace, scope)
   const pods = await kube.list('v1', 'Pod', listedPod, scope)
-  const listing = readListing({ trust, namespacePrefix }, { namespaces, pods }, survey.nowMs)
-  return diagnose(survey, listing, clocks, withLabs)
+  return readListing({ trust, namespacePrefix }, { namespaces, pods }, nowMs)
 }
 
 const wouldBe = (finding: Finding): string => {
@@ -160,7 +184,12 @@ const nameOf = (finding: Finding): string => {
   return 'user' in finding ? finding.user : finding.subject
 }
 
-const keptWords = 'left untouched: nothing would find its objects again'
+function keptWords(finding: Finding): string {
+  if (finding.kind === 'run') return 'left untouched: cancel the container where it waits, and queue it again'
+  const isOfDispatch = 'subject' in finding && /^(instance|container):/.test(finding.subject)
+  if (isOfDispatch) return 'left untouched: it works, and ends as others do'
+  return 'left untouched: nothing would find its objects again'
+}
 
 const untouched: Readonly<Record<Stranger['why'], string>> = {
   ahead: 'left untouched: it is not ours',
@@ -174,7 +203,7 @@ function tableOf({ findings, kept, strangers, refusal }: Diagnosis, applied: boo
   const rows = [
     ['WHAT', 'NAME', 'NUMBER', applied ? 'WAS' : 'WOULD BE'],
     ...findings.map(finding => [finding.kind, nameOf(finding), String(finding.op), wouldBe(finding)]),
-    ...kept.map(finding => [finding.kind, nameOf(finding), String(finding.op), keptWords]),
+    ...kept.map(finding => [finding.kind, nameOf(finding), String(finding.op), keptWords(finding)]),
     ...strangers.map(stranger => {
       const { kind, name, namespace, op, why } = stranger
       return [kind.toLowerCase(), namespace ? `${namespace}/${name}` : name, String(op ?? '-'), untouched[why]]

@@ -1,5 +1,6 @@
 /** For `skylab heal`: finds and removes numbers in Redis from a counter that ran ahead, of every kind of subjects. */
 import type { Subject } from '../base/subject.ts'
+import type { CompareKeys } from './compares.ts'
 import type { Connection } from './connection.ts'
 import type { Family } from './family.ts'
 import type { Keys } from './keys.ts'
@@ -13,6 +14,8 @@ export interface SubjectOps {
   readonly waiting: number
   /** The number of the last claim, for a kind whose claims draw one. */
   readonly epoch: number
+  /** The number of the last run of a container; 0 for other kinds. */
+  readonly run: number
   /** The record's field `nsUid`, which other kinds than labs may use for something else; '' if unknown. */
   readonly namespaceUid: string
 }
@@ -30,12 +33,22 @@ export class HealStore {
   readonly #connection: Connection
   readonly #keys: Keys
   readonly #kinds: readonly string[]
+  readonly #compared: Pick<CompareKeys, 'hold' | 'generation' | 'doubt' | 'mark'>
 
-  /** @param kinds all kinds of subjects of the installation */
-  constructor(connection: Connection, keys: Keys, kinds: readonly string[]) {
+  /**
+   * @param kinds all kinds of subjects of the installation
+   * @param compared what a new compare is begun by. Default: that of labs with the cluster
+   */
+  constructor(
+    connection: Connection,
+    keys: Keys,
+    kinds: readonly string[],
+    compared: Pick<CompareKeys, 'hold' | 'generation' | 'doubt' | 'mark'> = keys,
+  ) {
     this.#connection = connection
     this.#keys = keys
     this.#kinds = kinds
+    this.#compared = compared
   }
 
   async survey(): Promise<Survey> {
@@ -43,9 +56,12 @@ export class HealStore {
     const [seconds] = await this.#connection.read('time', redis => redis.time())
     const subjects: SubjectOps[] = []
     const epochs: Record<string, number> = {}
+    const counters = new Set<string>()
     for (const kind of this.#kinds) {
       const family = this.#keys.family(kind)
-      epochs[kind] = await this.#number(family.lastEpoch)
+      // Kinds of dispatch share one counter, which the first of them stands for.
+      if (!counters.has(family.lastEpoch)) epochs[kind] = await this.#number(family.lastEpoch)
+      counters.add(family.lastEpoch)
       for (const name of await this.#names(family)) subjects.push(await this.#surveyOf(family, name))
     }
     return { lastOp, nowMs: Number(seconds) * 1000, subjects, epochs }
@@ -54,9 +70,9 @@ export class HealStore {
   async #surveyOf(family: Family, name: string): Promise<SubjectOps> {
     const keys = [family.record(name), family.events(name), family.tombstone(name), family.waiting]
     const answer = (await this.#connection.run('survey-subject', keys, [name])) as string[]
-    const [record, stream, tombstone, waiting, epoch] = answer.map(Number)
-    const ops = { record: record!, stream: stream!, tombstone: tombstone!, waiting: waiting!, epoch: epoch! }
-    return { subject: { kind: family.kind, name }, ...ops, namespaceUid: answer[5]! }
+    const [record, stream, tombstone, waiting, epoch, run] = answer.map(Number)
+    const ops = { record: record!, stream: stream!, tombstone: tombstone!, waiting: waiting!, epoch: epoch!, run: run! }
+    return { subject: { kind: family.kind, name }, ...ops, namespaceUid: answer[6]! }
   }
 
   /** @returns the names of removed parts: record, waiting, tombstone, epoch, stream */
@@ -68,13 +84,13 @@ export class HealStore {
 
   /**
    * Resets all counters.
-   * @param compare whether the records of labs are compared anew; until then nothing of them is answered
+   * @param compare whether the records of labs, or of machines, are compared anew; until then nothing of them is answered
    * @returns the new value of the counter of ops
    */
   async healCounter(trusted: number, compare: boolean): Promise<number> {
-    const k = this.#keys
-    const keys = [k.last, k.hold, k.generation, k.doubt, k.mark]
-    const ofKinds = this.#kinds.map(kind => k.family(kind).lastEpoch)
+    const k = this.#compared
+    const keys = [this.#keys.last, k.hold, k.generation, k.doubt, k.mark]
+    const ofKinds = this.#kinds.map(kind => this.#keys.family(kind).lastEpoch)
     return Number(await this.#connection.run('heal-counter', [...keys, ...ofKinds], [trusted, compare ? '1' : '']))
   }
 

@@ -21,9 +21,10 @@ const listing = (more: Partial<Listing> = {}): Listing => ({
   ...{ found: new Map(), highestOp: 0, distrusted: [], vouched: votes, unvouched: votes },
   ...more,
 })
-const user = { subject: labOf('ada'), record: 0, stream: 0, tombstone: 0, waiting: 0, epoch: 0, namespaceUid: '' }
+const none = { record: 0, stream: 0, tombstone: 0, waiting: 0, epoch: 0, run: 0, namespaceUid: '' }
+const user = { ...none, subject: labOf('ada') }
 
-const clocks = { wallMs: redisMs, apiServerMs: redisMs }
+const clocks = { wallMs: redisMs, apiServerMs: redisMs as number | undefined }
 const diagnose = (itsSurvey: Survey, itsListing: Listing, more: Partial<typeof clocks> = {}, withLabs = false) =>
   diagnoseBy(itsSurvey, itsListing, { ...clocks, ...more }, withLabs)
 
@@ -75,6 +76,13 @@ describe('diagnose', () => {
       { kind: 'record', subject: 'toy:ada', op: ahead },
       { kind: 'stream', subject: 'toy:ada', op: ahead },
     ])
+  })
+
+  it('keeps the run of a container that is ahead, since it fences older runs', () => {
+    const subjects = [{ ...none, subject: { kind: 'container', name: 'u' }, record: nowUs, run: ahead, stream: ahead }]
+    const { findings, kept } = diagnose(survey({ subjects }), listing())
+    expect(findings).toEqual([{ kind: 'stream', subject: 'container:u', op: ahead }])
+    expect(kept).toEqual([{ kind: 'run', subject: 'container:u', op: ahead }])
   })
 
   it('lists our namespaces for deletion by UID, and only names all others', () => {
@@ -134,6 +142,12 @@ describe('diagnose', () => {
     expect(refusal(redisMs + 3_600_000)).toBeUndefined()
     expect(refusal(redisMs + 48 * 3_600_000)).toMatch(/^the clock of Redis is 48 hours behind the API server’s/)
     expect(refusal(Number.NaN)).toMatch(/sends no clock/)
+  })
+
+  it('asks only for the clock of this machine where no API server is asked', () => {
+    const refusal = (wallMs: number) => diagnose(survey(), listing(), { wallMs, apiServerMs: undefined }).refusal
+    expect(refusal(redisMs)).toBeUndefined()
+    expect(refusal(redisMs + 48 * 3_600_000)).toMatch(/behind this machine’s/)
   })
 
   it('refuses to change anything while most labs with a right MAC are ahead, unless labs are to be deleted', () => {

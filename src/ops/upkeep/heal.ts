@@ -5,7 +5,7 @@ import type { HealStore, SubjectOps, Survey } from '../../store/heal.ts'
 import { boundAt } from '../trust.ts'
 import { type Distrusted, doubtOf, type Listing } from './listing.ts'
 
-const parts = ['record', 'stream', 'tombstone', 'waiting', 'epoch'] as const
+const parts = ['record', 'stream', 'tombstone', 'waiting', 'epoch', 'run'] as const
 
 /** A part of what Redis has of a subject. */
 type Part = (typeof parts)[number]
@@ -38,7 +38,7 @@ export interface Diagnosis {
   readonly findings: readonly Finding[]
   /**
    * Left as they are: all keys of a subject of another kind whose record is ahead. No compare finds its objects again, as it
-   * finds those of labs, so they would be orphaned.
+   * finds those of labs, so they would be orphaned. And the run of a container that is ahead: it fences older runs.
    */
   readonly kept: readonly Finding[]
   readonly strangers: readonly Stranger[]
@@ -55,8 +55,8 @@ const clockToleranceMs = 3_600_000
 export interface Clocks {
   /** The clock of the machine that runs `skylab heal`. */
   readonly wallMs: number
-  /** NaN if the API server sends no clock. */
-  readonly apiServerMs: number
+  /** NaN if the API server sends no clock; undefined for an installation that asks no API server. */
+  readonly apiServerMs: number | undefined
 }
 
 /** @param withLabs true if namespaces with a right MAC may be deleted */
@@ -67,8 +67,12 @@ export function diagnose(survey: Survey, listing: Listing, clocks: Clocks, withL
   const trustedOp = [listing.highestOp, ...drawn.filter(op => op <= boundOp)].reduce((a, b) => Math.max(a, b), 0)
   const to = Math.max(survey.nowMs * 1000, trustedOp)
   const epochs = Object.entries(survey.epochs).map(([of, op]) => ({ kind: 'epoch-counter' as const, of, op, to }))
-  const isKept = ({ subject, record }: SubjectOps) => subject.kind !== labKind && record > boundOp
-  const aheadOf = (subjects: readonly SubjectOps[]) => subjects.flatMap(opsOf).filter(({ op }) => op > boundOp)
+  const ahead = survey.subjects.flatMap(each => {
+    const isKept = each.subject.kind !== labKind && each.record > boundOp
+    const found = opsOf(each).filter(({ op }) => op > boundOp)
+    return found.map(finding => ({ finding, isKept: isKept || finding.kind === 'run' }))
+  })
+  const aheadThat = (kept: boolean) => ahead.filter(({ isKept }) => isKept === kept).map(({ finding }) => finding)
   // Only labs have a namespace.
   const labs = survey.subjects.filter(({ subject }) => subject.kind === labKind)
   const believed = labs.filter(({ record }) => record > 0 && record <= boundOp)
@@ -78,12 +82,12 @@ export function diagnose(survey: Survey, listing: Listing, clocks: Clocks, withL
     findings: [
       ...(survey.lastOp > boundOp ? [{ kind: 'counter' as const, op: survey.lastOp, to }] : []),
       ...epochs.filter(({ op }) => op > boundOp),
-      ...aheadOf(survey.subjects.filter(each => !isKept(each))),
+      ...aheadThat(false),
       ...judged
         .filter(({ why }) => why === undefined)
         .map(({ object: { name, uid, op } }) => ({ kind: 'namespace' as const, name, uid, op: op! })),
     ],
-    kept: aheadOf(survey.subjects.filter(isKept)),
+    kept: aheadThat(true),
     strangers: judged.flatMap(({ object: { named: _, mac: _mac, ...object }, why }) =>
       why ? [{ ...object, why }] : [],
     ),
@@ -115,9 +119,12 @@ function labDoubt(listing: Listing): string | undefined {
 }
 
 function refusalOf(redisMs: number, { wallMs, apiServerMs }: Clocks, doubt: string | undefined): string | undefined {
-  if (Number.isNaN(apiServerMs)) return 'the API server sends no clock to compare with that of Redis'
+  if (apiServerMs !== undefined && Number.isNaN(apiServerMs))
+    return 'the API server sends no clock to compare with that of Redis'
   return (
-    clockRefusal(redisMs, wallMs, 'this machine’s') ?? clockRefusal(redisMs, apiServerMs, 'the API server’s') ?? doubt
+    clockRefusal(redisMs, wallMs, 'this machine’s') ??
+    (apiServerMs === undefined ? undefined : clockRefusal(redisMs, apiServerMs, 'the API server’s')) ??
+    doubt
   )
 }
 
@@ -129,7 +136,8 @@ function clockRefusal(redisMs: number, otherMs: number, whose: string): string |
 }
 
 export interface Healers {
-  readonly kube: Pick<KubeClient, 'delete'>
+  /** Not needed without findings of namespaces. */
+  readonly kube?: Pick<KubeClient, 'delete'> | undefined
   readonly store: Pick<HealStore, 'healSubject' | 'healCounter'>
   /** Called after each change with its result. */
   readonly onHealed?: (healed: Healed, result: 'succeeded' | 'failed') => void
@@ -158,14 +166,14 @@ export async function applyTo(
   for (const finding of findings) {
     if (finding.kind !== 'namespace') continue
     const { kind, name, uid, op } = finding
-    const remove = () => kube.delete({ apiVersion: 'v1', kind: 'Namespace', name, uid }, { agent: 'heal' })
+    const remove = async () => kube?.delete({ apiVersion: 'v1', kind: 'Namespace', name, uid }, { agent: 'heal' })
     await heal({ kind, name, op }, remove)
   }
   const subjects = new Map(findings.flatMap(finding => subjectOf(finding) ?? []).map(each => [subjectText(each), each]))
   for (const subject of subjects.values()) {
     await heal({ kind: 'records', subject }, () => store.healSubject(subject))
   }
-  // It also causes a new compare of the records of labs, which nothing else here does. Until then no lab is answered for.
+  // It also causes a new compare of the records of labs, or of machines, which nothing else here does. Until then none is answered for.
   const compare = findings.some(
     finding => finding.kind === 'counter' || (finding.kind === 'record' && 'user' in finding),
   )

@@ -1,6 +1,6 @@
 -- Sets counters that ran ahead of Redis' clock back to this clock, or to the highest trusted number: that of ops, and those of
 -- kinds whose claims draw a number. If ops of labs may be wrong, all records of labs must be compared with the cluster before
--- anything is answered.
+-- anything is answered; so must those of machines with the cloud, by keys of their own.
 -- @include time draw
 -- KEYS: last (string) hold (string) generation (hash) doubt (string) mark (string), then for each kind: epochs (string)
 -- ARGV: trusted compare

@@ -1,6 +1,7 @@
 /** The reads and removals of `skylab heal` in Redis. */
 import { expect, test } from 'vitest'
 import { labKind, labOf } from '../../../src/base/subject.ts'
+import { containerKind, machineKind } from '../../../src/store/dispatch-keys.ts'
 import { HealStore } from '../../../src/store/heal.ts'
 import { nowUs, useStore } from '../../kit/store/store.ts'
 import { toy } from '../../kit/toy/context.ts'
@@ -18,7 +19,7 @@ test('heal removes from a user only what is ahead, each part separately', async 
   await redis.set(keys.tombstone('cyd'), poison)
   await redis.xadd(keys.events('dan'), `${poison}-1`, 'event', 'info', 'data', 'x')
   const { subjects } = await healing().survey()
-  const none = { record: 0, stream: 0, tombstone: 0, waiting: 0, epoch: 0, namespaceUid: '' }
+  const none = { record: 0, stream: 0, tombstone: 0, waiting: 0, epoch: 0, run: 0, namespaceUid: '' }
   const namespaceUid = expect.any(String)
   expect(subjects).toEqual([
     { ...none, subject: labOf('ada'), record: op, stream: op, namespaceUid },
@@ -43,7 +44,7 @@ test('HealStore removes from a subject of another kind only what is ahead, and l
   await redis.set(family.tombstone('cyd'), String(poison))
   await redis.set(family.lastEpoch, String(poison))
   const { subjects, epochs } = await healing().survey()
-  const none = { record: 0, stream: 0, tombstone: 0, waiting: 0, epoch: 0, namespaceUid: '' }
+  const none = { record: 0, stream: 0, tombstone: 0, waiting: 0, epoch: 0, run: 0, namespaceUid: '' }
   const toys = subjects.filter(({ subject }) => subject.kind === toy)
   expect(toys).toEqual([
     { ...none, subject: { kind: toy, name: 'ada' }, record: poison },
@@ -75,4 +76,29 @@ test('heal sets the counter to the highest believed op, and makes the next compa
   expect(now).toBeGreaterThan(nowUs() - 60_000_000)
   expect(now).toBeLessThanOrEqual(nowUs() + 1000)
   expect(await healing().healCounter(0, true)).toBe(now)
+})
+
+test('HealStore sets the counters of dispatch back, and makes its compare run, not that of labs', async () => {
+  const { connection, redis, keys } = store()
+  const { dispatch } = keys
+  const dispatchHealing = new HealStore(connection, keys, [machineKind, containerKind], dispatch)
+  await redis.mset(keys.last, poison, dispatch.last, poison, dispatch.hold, poison)
+  await redis.hset(dispatch.generation, 'identity', 'x')
+  await redis.hset(dispatch.machines.record('m1'), 'op', 7, 'epoch', poison)
+  await redis.hset(dispatch.containers.record('c1'), 'op', 8, 'run', poison)
+  const { epochs, subjects } = await dispatchHealing.survey()
+  // One counter for both kinds.
+  expect(epochs).toEqual({ [machineKind]: poison })
+  const none = { record: 0, stream: 0, tombstone: 0, waiting: 0, epoch: 0, run: 0, namespaceUid: '' }
+  expect(subjects).toEqual([
+    { ...none, subject: { kind: machineKind, name: 'm1' }, record: 7, epoch: poison },
+    { ...none, subject: { kind: containerKind, name: 'c1' }, record: 8, run: poison },
+  ])
+  const healed = await Promise.all(subjects.map(({ subject }) => dispatchHealing.healSubject(subject)))
+  expect(healed).toEqual([['epoch'], []])
+  const trusted = nowUs() + 3_600_000_000
+  expect(await dispatchHealing.healCounter(trusted, true)).toBe(trusted)
+  expect(await redis.mget(keys.last, dispatch.last)).toEqual([String(trusted), String(trusted)])
+  expect(await redis.exists(dispatch.generation, dispatch.hold)).toBe(0)
+  expect(await store().labs.compared()).toBe(true)
 })

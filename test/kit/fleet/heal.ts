@@ -1,4 +1,4 @@
-/** `skylab heal` with the first replica's configuration. */
+/** `skylab heal` with the configuration of a replica. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
@@ -9,11 +9,14 @@ import { configFile } from './fleet-parts.ts'
 /** An op that Redis' clock will never reach. */
 export const poison = Number.MAX_SAFE_INTEGER
 
-type Healed = Pick<Fleet, 'stateDir' | 'redis'>
+interface Healed extends Pick<Fleet, 'stateDir' | 'redis'> {
+  /** Default: that of the first replica of labs. */
+  readonly configFile?: string
+}
 
 /** The replica's configuration, with a Redis user that may also list keys. */
-function writeConfig({ stateDir, redis: { healerUrl } }: Healed): string {
-  const config = parse(readFileSync(configFile(stateDir, 0), 'utf8'), { version: '1.1' })
+function writeConfig({ stateDir, redis: { healerUrl }, configFile: from = configFile(stateDir, 0) }: Healed): string {
+  const config = parse(readFileSync(from, 'utf8'), { version: '1.1' })
   const { username, password } = new URL(healerUrl)
   const url = Object.assign(new URL(config.redis.url), { username, password }).href
   const file = join(stateDir, 'heal.yaml')
