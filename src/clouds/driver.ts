@@ -3,6 +3,8 @@
  * only machines of its set, and retries nothing: its callers decide, by the errors of `errors.ts`.
  */
 
+import type { Span } from '../telemetry/tracing.ts'
+
 /** Why a machine is wanted. It is stored before the cloud hears of it. */
 export interface Intent {
   /** The same token twice makes one machine, where the cloud honours it (`idempotentCreate`). */
@@ -49,6 +51,8 @@ export interface CloudCall {
   readonly agent: string
   /** To be called last before a request leaves. @throws when the lease has expired */
   readonly check?: () => void
+  /** The parent of a span for the call. */
+  readonly span?: Pick<Span, 'child'>
   /** To be passed around a request that changes something. */
   readonly failpoint?: (place: 'before-send' | 'after-send') => void | Promise<void>
   /**

@@ -40,12 +40,17 @@ export class Cloud {
     const waitMs = await reserve()
     if (waitMs > 0) await clock.sleep(waitMs, call.signal)
     call.check?.()
+    const span = call.span?.child(`cloud ${operation}`, { kind: 'client' })
     try {
       const answer = await ask(driver)
       onCall(operation, undefined)
+      span?.end()
       return answer
     } catch (error) {
-      onCall(operation, error instanceof Error ? error.name : 'Error')
+      const name = error instanceof Error ? error.name : 'Error'
+      onCall(operation, name)
+      // Words of a cloud may name accounts.
+      span?.end({ error: name })
       throw error
     }
   }

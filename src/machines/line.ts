@@ -11,6 +11,7 @@ import { MachineLacks, Refused, Unreachable, WrongSecret } from '../ssh/errors.t
 import type { Machine } from '../ssh/machine.ts'
 import type { MachineFacts } from '../store/dispatch/keeping.ts'
 import { Rarely } from '../telemetry/rarely.ts'
+import { within } from '../telemetry/tracing.ts'
 import { EpochPassed } from './epoch.ts'
 import type { LinkHandlers, RunnerLink } from './ports.ts'
 import type { MachineContext } from './shape.ts'
@@ -150,11 +151,13 @@ export class Line {
     const { parts, keeping, plan, call } = this.#context
     const { agent } = call()
     const address = brief.address || (await this.#findAddress(brief))
-    const machine = await parts.connect({
-      ...{ address, agent, signal: this.#closed.signal },
-      ...('secret' in plan! ? { secret: plan.secret } : { secret: plan!.digest, digest: parts.digest(plan!.digest) }),
-      ...(hostKey !== '' && { pinned: hostKey }),
-    })
+    const machine = await within(call().span, 'connect', {}, () =>
+      parts.connect({
+        ...{ address, agent, signal: this.#closed.signal },
+        ...('secret' in plan! ? { secret: plan.secret } : { secret: plan!.digest, digest: parts.digest(plan!.digest) }),
+        ...(hostKey !== '' && { pinned: hostKey }),
+      }),
+    )
     if (machine.hostKey !== hostKey) {
       await keeping.keep({ hostKey: machine.hostKey })
       await this.#tag(brief.instance, machine.hostKey)
@@ -191,9 +194,10 @@ export class Line {
 
   /** Resolves when the channel has ended. */
   async #attach(machine: Machine, onOpen: () => void): Promise<void> {
-    const { parts, epoch, plan } = this.#context
+    const { parts, epoch, plan, call } = this.#context
     const { signal } = this.#closed
-    const installed = await machine.install(await parts.program(), { signal })
+    const program = await parts.program()
+    const installed = await within(call().span, 'install', {}, () => machine.install(program, { signal }))
     const channel = await machine.channel(`${parts.runnerEnv} ${installed.command} runner attach`, { signal })
     this.#handlers.onOpening()
     const link = await parts.link(channel, epoch!, plan!, this.#handlers)

@@ -39,6 +39,7 @@ export interface DispatchFleetOptions {
   readonly types?: Dispatch['InstanceTypes']
   readonly containers?: Partial<Dispatch['Containers']>
   readonly engine?: ConfigInput['engine']
+  readonly tracing?: ConfigInput['tracing']
   readonly env?: Readonly<Record<string, string>>
   /** Whether Redis keeps its data over a restart. */
   readonly aof?: boolean
@@ -257,6 +258,7 @@ function configOf(name: string, redisUrl: string, stateDir: string, options: Dis
     identity: { provider: 'static', static: { file: 'tokens.yaml' } },
     sealing: { keyFiles: ['sealing.key'] },
     engine: { leaseTtlMs: 3000, scanIntervalMs: 500, ...options.engine },
+    ...(options.tracing && { tracing: options.tracing }),
     dispatch: {
       ...{ clusterId: 'zzzzz', tokenFile: 'dispatch.token', managementTokenFile: 'management.token' },
       InstanceTypes: options.types ?? types,
