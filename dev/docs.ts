@@ -11,7 +11,7 @@ import { takePicture } from './pages/api-picture.ts'
 import { appsPage } from './pages/apps-page.ts'
 import { appsResourcePage } from './pages/apps-resource-page.ts'
 import { appsTemplatesPage } from './pages/apps-templates-page.ts'
-import { dispatchOperatorsPage, dispatchRestPage } from './pages/dispatch-page.ts'
+import { dispatchOperatorsPage, dispatchRestPage, dispatchRowsPage } from './pages/dispatch-page.ts'
 import { takeFormPicture } from './pages/form-picture.ts'
 import { idlePage } from './pages/idle-page.ts'
 import { mistakesPage } from './pages/mistakes-page.ts'
@@ -46,6 +46,7 @@ const makers: Readonly<Record<string, () => Promise<string>>> = {
   'dispatch-operators.md': async () =>
     dispatchOperatorsPage(await readFile(join(docs, 'dispatch-operators.md'), 'utf8')),
   'dispatch-rest.md': async () => dispatchRestPage(await readFile(join(docs, 'dispatch-rest.md'), 'utf8')),
+  'dispatch-rows.md': async () => dispatchRowsPage(await readFile(join(docs, 'dispatch-rows.md'), 'utf8')),
   'idle.md': async () => idlePage(await readFile(join(docs, 'idle.md'), 'utf8')),
   'metrics.md': async () => metricsReference(),
   'mistakes.md': async () => mistakesPage(),

@@ -1,8 +1,9 @@
-/** Puts tables that are made of the source into pages of dispatch: bad input that tests try, and the parameters of EC2. Pure. */
+/** Puts tables that are made of the source into pages of dispatch: bad input that tests try, parameters of EC2, and rows. Pure. */
 import { z } from 'zod'
 import { ec2Parameters } from '../../src/config/dispatch-ec2.ts'
+import { dispatchRows } from '../../test/integration/dispatch/seed-rows.ts'
 import { type BadContainerInput, badContainerInput } from '../../test/kit/api/dispatch-bad-input.ts'
-import { tableOf, withTables } from './tables.ts'
+import { rowsTable, tableOf, withTables } from './tables.ts'
 
 export const dispatchRestPage = (page: string): string =>
   withTables('dispatch-rest.md', page, {
@@ -11,6 +12,9 @@ export const dispatchRestPage = (page: string): string =>
 
 export const dispatchOperatorsPage = (page: string): string =>
   withTables('dispatch-operators.md', page, { ec2: () => tableOf(['key', 'meaning', 'default'], parameters()) })
+
+export const dispatchRowsPage = (page: string): string =>
+  withTables('dispatch-rows.md', page, { rows: () => rowsTable(dispatchRows) })
 
 const line = ({ sent, status, type, loc }: BadContainerInput) => [
   sent,
