@@ -40,7 +40,7 @@ export async function gatewayBench(args: readonly string[], progress: Progress, 
   try {
     const app = await start('upstream.ts')
     const client = await start('client.ts')
-    // Of the gateway too, where it comes after the image's options.
+    // The gateway gets it after the image's options, so it counts.
     const young = `--max-semi-space-size=${options.young}`
     const bare = await start('bare.ts', [...nodeOptions, young])
     const port = await app.ask<number>({})
