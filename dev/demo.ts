@@ -118,7 +118,7 @@ function remove(context: Context): Promise<number> {
 }
 
 function demoFor({ inCluster, hub, tenants, idle, apps, dispatch }: DemoOptions) {
-  if (dispatch) return demoOfDispatch
+  if (dispatch && !inCluster) return demoOfDispatch
   if (inCluster) return demoInCluster
   if (apps) return demoOfApps
   if (idle) return demoOfIdleness

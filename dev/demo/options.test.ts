@@ -68,20 +68,12 @@ describe('--apps', () => {
 })
 
 describe('--dispatch', () => {
-  it('allows a number of replicas, and no other story and no cluster', () => {
+  it('allows a number of replicas, and no other story and no cluster but the one that it is installed in', () => {
     expect(parseOptions('--dispatch --once --replicas 2'.split(' '))).toMatchObject({ dispatch: true, replicas: 2 })
-    for (const other of [
-      '--hub',
-      '--idle',
-      '--tenants',
-      '--apps',
-      '--in-cluster',
-      '--no-lab',
-      '--kwok 1',
-      '--context c',
-    ]) {
+    for (const other of ['--hub', '--idle', '--tenants', '--apps', '--no-lab', '--kwok 1', '--context c']) {
       expect(() => parseOptions(['--dispatch', ...other.split(' ')]), other).toThrow(/not with --dispatch/)
     }
+    expect(parseOptions('--in-cluster --dispatch --apps'.split(' '))).toMatchObject({ inCluster: true, dispatch: true })
   })
 })
 

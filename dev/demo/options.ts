@@ -20,7 +20,8 @@ export const usage = `usage: npm run demo -- [OPTIONS]
   --idle              five labs are left alone: those that nobody uses end (needs a real node); with --hub through a Hub
   --apps              MLflow and Streamlit for a group, with a browser, through two gateways (needs a real node);
                       with --in-cluster: install apps and gateways too
-  --dispatch          twelve containers on machines of a cloud that is this host: no cluster, no root
+  --dispatch          twelve containers on machines of a cloud that is this host: no cluster, no root;
+                      with --in-cluster: install dispatch too, and run a container on a machine of a test cloud
   --hub-version N     its major version, 5 or 6 (default 6)
   --rollout N         with --in-cluster and --once: replace all replicas while N labs are created on KWOK
   --kubeconfig FILE   use this cluster instead of one in a box
@@ -46,7 +47,7 @@ export interface DemoOptions {
   readonly idle: boolean
   /** Whether a group has apps, instead of labs; in the cluster, beside labs. */
   readonly apps: boolean
-  /** Whether containers run on machines of a cloud, instead of labs. */
+  /** Whether containers run on machines of a cloud, instead of labs; in the cluster, beside labs. */
   readonly dispatch: boolean
   /** Number of labs created while all replicas are replaced; 0 for no rollout. */
   readonly rollout: number
@@ -115,8 +116,8 @@ function refuseMixtures(values: ReturnType<typeof parse>): void {
   for (const name of ['hub', 'idle', 'tenants', 'kwok', 'kubeconfig', 'context'] as const) {
     if (values.apps && values[name] && !values['in-cluster']) throw new UsageError(`--${name}: not with --apps`)
   }
-  for (const name of ['hub', 'idle', 'apps', 'tenants', 'in-cluster', 'no-lab', 'keep-lab', ...ofClusters] as const) {
-    if (values.dispatch && values[name]) throw new UsageError(`--${name}: not with --dispatch`)
+  for (const name of ['hub', 'idle', 'apps', 'tenants', 'no-lab', 'keep-lab', ...ofClusters] as const) {
+    if (values.dispatch && values[name] && !values['in-cluster']) throw new UsageError(`--${name}: not with --dispatch`)
   }
   const place = values.hub ? '--hub' : values['in-cluster'] ? '--in-cluster' : '--tenants'
   if (!values.hub && !values['in-cluster'] && !values.tenants) return

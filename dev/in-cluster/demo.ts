@@ -9,6 +9,8 @@ import { aborted } from '../process/program.ts'
 import { createProgress, type Progress } from '../process/progress.ts'
 import { openRun } from '../run/run.ts'
 import { type ShownApp, showApp } from './app.ts'
+import { prepareCloud } from './cloud.ts'
+import { type ShownContainer, showContainer } from './container.ts'
 import { askFromInside, type InsideAnswer } from './inside.ts'
 import { type ShownNotebook, showNotebook } from './notebook.ts'
 import { complaints, type RolloutReport, rolloutUnderLoad } from './rollout.ts'
@@ -36,6 +38,8 @@ export interface InClusterReport {
   readonly notebook: ShownNotebook | null
   /** An app that became Ready, and who sees its page; null without `--apps`. */
   readonly app: ShownApp | null
+  /** A container that ran on a machine; null without `--dispatch`. */
+  readonly container: ShownContainer | null
   readonly rollout: RolloutReport | null
   readonly seconds: {
     readonly setup: number
@@ -56,14 +60,17 @@ interface Context {
 export async function demoInCluster(options: DemoOptions, signal: AbortSignal): Promise<number> {
   const progress = createProgress()
   const begunMs = systemClock.monotonicMs()
-  const prepared = await prepareInCluster(progress, signal)
+  const more = options.dispatch ? (['machines', 'python', 'policies'] as const) : []
+  const prepared = await prepareInCluster(progress, signal, more)
+  if (options.dispatch) await prepareCloud(progress, signal)
   const preparedMs = systemClock.monotonicMs()
   const run = await openRun(progress)
   let report: InClusterReport | undefined
+  let stack: InCluster | undefined
   try {
     const users = Math.max(options.users, options.rollout + 3)
     const kwok = kwokNodes(options.rollout)
-    const stack = await startInCluster({
+    stack = await startInCluster({
       stateDir: run.stateDir,
       prepared,
       users,
@@ -71,6 +78,7 @@ export async function demoInCluster(options: DemoOptions, signal: AbortSignal): 
       tenants: options.tenants,
       notebooks: options.notebooks,
       apps: options.apps,
+      dispatch: options.dispatch,
       progress,
       signal,
     })
@@ -81,7 +89,10 @@ export async function demoInCluster(options: DemoOptions, signal: AbortSignal): 
     report = await show({ options, prepared, progress, signal, stack }, seconds)
     await keepRights(stack.cluster.auditLog, 'in-cluster')
   } finally {
-    await progress.part('take down', () => run.close())
+    await progress.part('take down', async () => {
+      await stack?.podCloud?.close()
+      await run.close()
+    })
   }
   const wrong = report.rollout ? complaints(report.rollout) : []
   if (options.once && options.json) process.stdout.write(`${JSON.stringify(report)}\n`)
@@ -114,13 +125,20 @@ async function show(
     ? await progress.part('a PhApplication, until its group sees its page', () => showApp(stack, signal))
     : null
   if (app) say(options, formatApp(app))
+  const { podCloud } = stack
+  const container = podCloud
+    ? await progress.part('a container on a machine, while the pod that keeps it is killed', () =>
+        showContainer({ ...stack, podCloud }, signal),
+      )
+    : null
+  if (container) say(options, formatContainer(container))
   const spawned = options.lab ? await spawn(context) : null
   const { layout, ...figures } = prepared.image
   const report: InClusterReport = {
     url,
     kubeconfig: cluster.kubeconfig,
     users: Object.fromEntries(Object.entries(stack.users).map(([name, { token }]) => [name, { token }])),
-    ...{ image: figures, pods, inside, start, tenant, notebook, app, rollout: null },
+    ...{ image: figures, pods, inside, start, tenant, notebook, app, container, rollout: null },
     lab: spawned?.lab ?? null,
     seconds: { ...seconds, spawn: spawned?.seconds ?? null, delete: null },
   }
@@ -173,6 +191,11 @@ const formatNotebook = ({ name, stoppedAt, seconds }: ShownNotebook) =>
 
 const formatApp = ({ name, columns, member, stranger, seconds }: ShownApp) =>
   `The app ${name} was Ready after ${seconds} s. At a gateway its group got ${member}, a stranger ${stranger}:\n  ${columns}\n`
+
+const formatContainer = ({ uuid, machine, killed, keptBy, state, output, seconds }: ShownContainer) =>
+  `The container ${uuid} ran on ${machine} ${seconds.running} s after the request. The pod ${killed}, which kept the machine, was killed;
+${keptBy} kept it ${seconds.takeOver} s later. It is ${state}, and the machine has ended. Its output:
+${output.replaceAll(/^(?=.)/gm, '  ')}`
 
 function formatRollout(report: RolloutReport): string {
   const { labs, failedSpawns, requests, repeated, failedRequests, streamsResumed, seconds } = report

@@ -8,6 +8,7 @@ import { configSchema } from '../../src/config/schema.ts'
 import { crossProblems } from '../../src/settings/checks.ts'
 import { makeUsers } from '../stack/config.ts'
 import { gatewayTokens } from './apps.ts'
+import { dispatchTokens } from './dispatch.ts'
 import { makeCertificates, type OverlayPlan, placeLabs, writeOverlay } from './overlay.ts'
 
 const digest = `sha256:${'a'.repeat(64)}`
@@ -119,12 +120,40 @@ test('writeOverlay adds apps and gateways with two users of Redis and one prefix
   expect(patches).toContainEqual(gatewayTokens)
 })
 
+test('writeOverlay adds dispatch with a cloud, secrets and a user of Redis of its own, and gives it the tokens', async () => {
+  const parameters = {
+    ...{ Region: 'us-east-1', SubnetID: ['subnet-0123456789abcdef0'], SecurityGroupIDs: ['sg-0123456789abcdef0'] },
+    ...{ Endpoint: 'https://10.244.0.1', AccessKeyID: 'AKIAIOSFODNN7EXAMPLE', SecretAccessKey: 'example' },
+  }
+  await writeOverlay({ ...plan, dispatch: { parameters, initCommand: 'ip route add 10.244.0.0/24 via 198.18.0.1' } })
+  const { components, patches, secretGenerator } = parse(text('kustomization.yaml'))
+  expect(components.map((each: string) => each.split('/').at(-1))).toEqual(['dispatch', 'api-tls', 'redis-tls', 'ca'])
+  const config = configSchema.parse(parse(text('dispatch.yaml'), { version: '1.1' }))
+  expect(crossProblems(config)).toEqual([])
+  expect(config.redis).toMatchObject({
+    url: 'rediss://skylab-dispatch@skylab-redis:6379',
+    keyPrefix: 'skylab-dispatch',
+  })
+  expect(config.api.tls).toMatchObject({ certFile: '/etc/skylab/tls/tls.crt' })
+  expect(text('users.acl')).toContain(`\nuser skylab-dispatch reset on >${text('dispatch-password')} `)
+  const { files } = secretGenerator.find(({ name }: { name: string }) => name === 'skylab-dispatch')
+  const secrets: string[] = files.map((file: string) => file.split('=')[1]!)
+  for (const name of secrets) expect(statSync(join(plan.folder, name)).mode & 0o777, name).toBe(0o600)
+  // It cannot open plans of labs.
+  expect(text('dispatch-sealing.key')).not.toBe(text('sealing.key'))
+  const named = text('dispatch.yaml').match(/(?<=\/etc\/skylab\/secrets\/)[\w.]+/g)!
+  const mounted = [...files.map((file: string) => file.split('=')[0]!), 'redis.password', 'tokens.yaml']
+  expect(mounted.sort()).toEqual([...new Set(named)].sort())
+  expect(patches).toContainEqual(dispatchTokens)
+})
+
 test('makeCertificates puts names and addresses of the Services into certificates of one authority', async () => {
   await writeOverlay(plan)
   const { secretGenerator, patches } = parse(text('kustomization.yaml'))
   for (const [secret, service] of [
     ['skylab-api-tls', 'skylab'],
     ['skylab-api-tls', 'skylab-gateway'],
+    ['skylab-api-tls', 'skylab-dispatch'],
     ['skylab-redis-tls', 'skylab-redis'],
   ]) {
     const { files } = secretGenerator.find(({ name }: { name: string }) => name === secret)

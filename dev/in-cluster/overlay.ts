@@ -10,9 +10,11 @@ import { renderTenantRights } from '../../src/tenants/settings.ts'
 import { TestAuthority } from '../../test/kit/tls/authority.ts'
 import { controllerServiceIps } from '../kube/credentials.ts'
 import { k8sFolder } from '../kube/kustomize.ts'
-import { appsUser, gatewayUser, notebooksUser, redisUsers, tenantsUser } from '../redis/users.ts'
+import { appsUser, dispatchUser, gatewayUser, notebooksUser, redisUsers, tenantsUser } from '../redis/users.ts'
 import { type ConfigInput, type DemoUsers, formatUsers, kwokPlacement, makeSealingKey } from '../stack/config.ts'
 import { appsConfig, gatewayConfig, gatewayTokens } from './apps.ts'
+import type { PodCloud } from './cloud.ts'
+import { dispatchConfig, dispatchSecrets, dispatchTokens } from './dispatch.ts'
 import type { ImageReferences } from './images.ts'
 import type { PodRegistry } from './registry.ts'
 
@@ -34,16 +36,19 @@ export interface OverlayPlan {
   readonly notebooks?: boolean
   /** Whether the components apps and gateway are. Default: no. */
   readonly apps?: boolean
+  /** The cloud of the component dispatch. Default: it is not installed. */
+  readonly dispatch?: Pick<PodCloud, 'parameters' | 'initCommand'> | undefined
 }
 
 /** Components with a controller, a Redis user and a configuration of their own. */
-const wings = ['tenants', 'notebooks', 'apps', 'gateway'] as const
+const wings = ['tenants', 'notebooks', 'apps', 'gateway', 'dispatch'] as const
 type Wing = (typeof wings)[number]
 const redisUserOf: Readonly<Record<Wing, (password: string) => string>> = {
   tenants: tenantsUser,
   notebooks: notebooksUser,
   apps: appsUser,
   gateway: gatewayUser,
+  dispatch: dispatchUser,
 }
 
 const wingsOf = (plan: OverlayPlan) => wings.filter(wing => plan[wing === 'gateway' ? 'apps' : wing])
@@ -83,7 +88,7 @@ export async function writeOverlay(plan: OverlayPlan): Promise<Overlay> {
   await copyFile(registry.authority, join(folder, 'ca.crt'))
   await cp(certificates.folder, join(folder, 'pki'), { recursive: true })
   await placeLabs(plan, 'real')
-  for (const wing of installed) await writeWing[wing](folder)
+  for (const wing of installed) await writeWing[wing](plan)
   const kustomization = {
     apiVersion: 'kustomize.config.k8s.io/v1beta1',
     kind: 'Kustomization',
@@ -102,10 +107,12 @@ export async function writeOverlay(plan: OverlayPlan): Promise<Overlay> {
       { name: 'skylab-tokens', namespace, files: ['tokens.yaml'] },
       { name: 'skylab-api-tls', namespace, files: certificateFiles('api') },
       { name: 'skylab-redis-tls', namespace, files: certificateFiles('redis') },
+      ...(plan.dispatch ? [{ name: 'skylab-dispatch', namespace, files: await writeDispatchSecrets(folder) }] : []),
     ],
     patches: [
       ...(tenants ? [{ path: 'tenants-rights.yaml' }] : []),
       ...(plan.apps ? [gatewayTokens] : []),
+      ...(plan.dispatch ? [dispatchTokens] : []),
       ...Object.entries(controllerServiceIps).map(([name, value]) => ({
         target: { kind: 'Service', name },
         patch: JSON.stringify([{ op: 'add', path: '/spec/clusterIP', value }]),
@@ -129,11 +136,20 @@ const redisOf = (wing: Wing): ConfigInput['redis'] => ({
   ...{ passwordFile: '/etc/skylab/secrets/redis.password', caFile: '/etc/skylab/redis-tls/ca.crt' },
 })
 
-const writeWing: Readonly<Record<Wing, (folder: string) => Promise<void>>> = {
-  tenants: writeTenants,
-  notebooks: writeNotebooks,
-  apps: folder => writeConfig(folder, 'apps', appsConfig()),
-  gateway: folder => writeConfig(folder, 'gateway', { ...gatewayConfig(), api: { tls: apiTls } }),
+const writeWing: Readonly<Record<Wing, (plan: OverlayPlan) => Promise<void>>> = {
+  tenants: ({ folder }) => writeTenants(folder),
+  notebooks: ({ folder }) => writeNotebooks(folder),
+  apps: ({ folder }) => writeConfig(folder, 'apps', appsConfig()),
+  gateway: ({ folder }) => writeConfig(folder, 'gateway', { ...gatewayConfig(), api: { tls: apiTls } }),
+  dispatch: ({ folder, dispatch }) =>
+    writeConfig(folder, 'dispatch', { ...dispatchConfig(dispatch!), api: { tls: apiTls } }),
+}
+
+/** @returns keys of the Secret with their files, in kustomize's form */
+async function writeDispatchSecrets(folder: string): Promise<string[]> {
+  const secrets = Object.entries(dispatchSecrets())
+  for (const [name, text] of secrets) await writeFile(join(folder, `dispatch-${name}`), text, { mode: 0o600 })
+  return secrets.map(([name]) => `${name}=dispatch-${name}`)
 }
 
 /** A configuration with the wing's way to Redis. */
@@ -168,7 +184,9 @@ export async function makeCertificates(folder: string): Promise<Certificates> {
     return [...names, `IP:${controllerServiceIps[service]}`]
   }
   // The component api-tls has one certificate for all.
-  authority.issue('api', { alternatives: [...named('skylab'), ...named('skylab-gateway')] })
+  authority.issue('api', {
+    alternatives: [...named('skylab'), ...named('skylab-gateway'), ...named('skylab-dispatch')],
+  })
   authority.issue('redis', { alternatives: named('skylab-redis') })
   return { folder, authority: authority.ca }
 }

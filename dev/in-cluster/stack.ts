@@ -15,6 +15,7 @@ import { whyNoNodeNow } from '../run/claim.ts'
 import { type Need, setup, type Tools } from '../setup/setup.ts'
 import { type DemoUsers, makeUsers } from '../stack/config.ts'
 import { provideImage } from '../stack/image.ts'
+import { type PodCloud, startPodCloud } from './cloud.ts'
 import { type ImageReferences, pushImages } from './images.ts'
 import { makeCertificates, type OverlayPlan, placeLabs, writeOverlay } from './overlay.ts'
 import { startPodRegistry } from './registry.ts'
@@ -30,11 +31,18 @@ export interface Prepared {
   readonly image: ControllerImage
 }
 
-/** Prepares programs, packages and images. Throws, in words for a person, when no real node is possible. */
-export async function prepareInCluster(progress: Progress, signal?: AbortSignal): Promise<Prepared> {
+/**
+ * Prepares programs, packages and images. Throws, in words for a person, when no real node is possible.
+ * @param more what the caller needs beside them
+ */
+export async function prepareInCluster(
+  progress: Progress,
+  signal?: AbortSignal,
+  more: readonly Need[] = [],
+): Promise<Prepared> {
   const reason = whyNoNodeNow()
   if (reason) throw new Error(`There is no node for the controller's pods: ${reason}`)
-  const needs: Need[] = [...clusterNeeds(inClusterChoice(0)), 'redis', 'kubectl', 'names', 'image', 'builder']
+  const needs: Need[] = [...clusterNeeds(inClusterChoice(0)), 'redis', 'kubectl', 'names', 'image', 'builder', ...more]
   const tools = await setup(needs, progress, signal)
   await labImage(progress, signal)
   return { tools, image: await controllerImage(progress, signal) }
@@ -54,6 +62,8 @@ export interface InClusterOptions {
   readonly notebooks: boolean
   /** Whether the components apps and gateway are. */
   readonly apps: boolean
+  /** Whether the component dispatch is, with a cloud that its pods reach. */
+  readonly dispatch: boolean
   readonly progress: Progress
   readonly signal?: AbortSignal | undefined
 }
@@ -71,11 +81,16 @@ export interface InCluster {
   readonly images: ImageReferences
   /** The labs' image, as pods of the real node may name it. */
   readonly labImage: string
+  /** The cloud of the component dispatch; null without it. */
+  readonly podCloud: PodCloud | null
   /** Changes the configuration, which replaces the replicas; resolves when the new ones are ready. */
   sendLabsTo(nodes: 'real' | 'kwok'): Promise<void>
 }
 
-/** Starts all parts; resolves when every replica is ready. When `signal` or a failure interrupts it, the run ends its parts. */
+/**
+ * Starts all parts; resolves when every replica is ready. When `signal` or a failure interrupts it, the run ends its parts, and
+ * the end of this process those of the cloud.
+ */
 export async function startInCluster(options: InClusterOptions): Promise<InCluster> {
   const { stateDir, prepared, progress, signal, kwok } = options
   const { tools } = prepared
@@ -83,7 +98,15 @@ export async function startInCluster(options: InClusterOptions): Promise<InClust
   if (cluster.registry === null) throw new Error("There is no node for the controller's pods")
   const kubectl = createKubectl(tools, cluster.kubeconfig, cluster.stateDir)
   const users = makeUsers(options.users)
-  const plan = await progress.part('images into the registry', () => planOverlay(options, cluster, users))
+  const clusterDir = cluster.stateDir
+  const podCloud = options.dispatch
+    ? await progress.part('cloud', () => startPodCloud({ stateDir, clusterDir, tools, signal }))
+    : null
+  const dispatch = podCloud ?? undefined
+  const plan = await progress.part('images into the registry', async () => ({
+    ...(await planOverlay(options, cluster, users)),
+    dispatch,
+  }))
   await progress.part('names', () => startNames(kubectl, plan.images.coredns))
   const { folder, redisPassword } = await writeOverlay(plan)
   const { authority } = plan.certificates
@@ -96,6 +119,7 @@ export async function startInCluster(options: InClusterOptions): Promise<InClust
     if (plan.tenants) await rolledOut(kubectl, 'deployment/skylab-tenants')
     if (plan.notebooks) await rolledOut(kubectl, 'deployment/skylab-notebooks')
     if (plan.apps) await appsRolledOut(kubectl)
+    if (plan.dispatch) await rolledOut(kubectl, 'deployment/skylab-dispatch')
   }
   await progress.part('overlay demo, until its replicas are ready', async () => {
     await provideVolume(cluster, stateDir)
@@ -111,7 +135,7 @@ export async function startInCluster(options: InClusterOptions): Promise<InClust
   }
   const { docker, recommendedTag = 'recommended' } = plan.labs
   const labImage = `${cluster.registry}/${docker!.repository}:${recommendedTag}`
-  return { cluster, kubectl, url, redisUrl, authority, users, images: plan.images, labImage, sendLabsTo }
+  return { cluster, kubectl, url, redisUrl, authority, users, images: plan.images, labImage, podCloud, sendLabsTo }
 }
 
 async function planOverlay(options: InClusterOptions, cluster: Cluster, users: DemoUsers): Promise<OverlayPlan> {

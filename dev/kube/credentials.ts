@@ -11,6 +11,7 @@ export const dnsServiceIp = '10.96.0.10'
 /** Addresses of the controller's Services in the cluster, fixed so that certificates can contain them. */
 export const controllerServiceIps = {
   ...{ skylab: '10.96.0.20', 'skylab-redis': '10.96.0.21', 'skylab-gateway': '10.96.0.22' },
+  'skylab-dispatch': '10.96.0.23',
 } as const
 export const nodeName = 'node-1'
 
