@@ -23,10 +23,11 @@ export async function takeInventory(context: MachineContext, { runs }: MachineRu
     // In no words of the machine, and so once for each machine: it may invent as many as it wants.
     else await context.report([['error', 'The machine shows runs that are not ours']])
   }
+  const live = found.filter(({ end }) => !end)
   // What has ended takes no machine, and what is lacking frees one: then there is a place for what runs.
   const strays: FoundRun[] = []
-  for (const run of found.filter(({ end }) => end)) if ((await keeping.adopt(run)) === 'other') strays.push(run)
-  const live = found.filter(({ end }) => !end)
+  const ended = await endedOf(context, found, live)
+  for (const run of ended) if ((await keeping.adopt(run)) === 'other') strays.push(run)
   await freeLacking(context, found, live)
   let isWhole = true
   for (const run of live) {
@@ -37,6 +38,17 @@ export async function takeInventory(context: MachineContext, { runs }: MachineRu
     await context.report([['error', `The machine runs what the records do not allow (${answer})`]])
   }
   return { strays, isWhole }
+}
+
+/**
+ * Runs whose end is written at once. Where nothing else runs, the end of the record's own run waits for its turn in the spool:
+ * after it, output that the machine still has would be that of nobody.
+ */
+async function endedOf({ keeping }: MachineContext, found: readonly FoundRun[], live: readonly FoundRun[]) {
+  const ended = found.filter(({ end }) => end)
+  if (ended.length === 0 || live.length > 0) return ended
+  const { container } = (await keeping.read()).brief
+  return ended.filter(({ uuid, run }) => uuid !== container?.uuid || run !== container.run)
 }
 
 /** Where something else runs, the container of the record does not: it is free. Else it is started again, under the same run. */

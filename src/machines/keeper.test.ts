@@ -104,6 +104,28 @@ test('a run that the container has no more is killed, and told to nobody', async
   await end(site, life)
 })
 
+test('the end of a run waits for its output when the record has it, and is written at once when the record has another', async () => {
+  const site = new Site({ ...booted, container: { ...container, run: 100 } })
+  const other = 'clust-dz642-000000000000002'
+  const over = { seal: 's', end: { exitCode: 0, reason: '' } }
+  site.listed = [{ ...over, uuid, run: 100 } as never, { ...over, uuid: other, run: 90 } as never]
+  const life = site.live('serve')
+  await until(() => site.log).toContain('asked what it runs')
+  expect(site.log.filter(each => each.startsWith('adopted'))).toEqual([`adopted ${other}`])
+  await end(site, life)
+})
+
+test('what has ended is written at once when something else runs there: that takes its place', async () => {
+  const site = new Site({ ...booted, container: { ...container, run: 100 } })
+  const other = 'clust-dz642-000000000000002'
+  const over = { seal: 's', end: { exitCode: 0, reason: '' } }
+  site.listed = [{ ...over, uuid, run: 100 } as never, { seal: 's', uuid: other, run: 110 } as never]
+  const life = site.live('serve')
+  await until(() => site.log).toContain('asked what it runs')
+  expect(site.log.filter(each => each.startsWith('adopted'))).toEqual([`adopted ${uuid}`, `adopted ${other}`])
+  await end(site, life)
+})
+
 test('what a machine runs in truth takes the place of what the records have, and is not killed', async () => {
   const site = new Site({ ...booted, container: { ...container, run: 100 } })
   site.listed = [{ uuid: 'clust-dz642-000000000000002', run: 90, seal: 's' } as never]

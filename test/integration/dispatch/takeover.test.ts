@@ -46,6 +46,20 @@ test('a container goes on in the same process when the replica that keeps its ma
   expect(await fleet.broken()).toEqual([])
 })
 
+test('output of a container is kept before its end when it ends while nobody keeps its machine', async () => {
+  const { begun, go, command } = waiting('alone')
+  const uuid = await fleet.submit({ command: [...command.slice(0, 2), `echo before; ${command[2]}; echo after`] })
+  await until(() => existsSync(begun)).toBe(true)
+  await until(() => fleet.output(uuid)).toBe('before\n')
+  ;(await fleet.keeper())!.kill()
+  // The next keeper comes after the lease of this one, and learns of the end by the list.
+  writeFileSync(go, '')
+  await until(() => stateOf(uuid)).toBe('Complete')
+  expect(await fleet.output(uuid)).toBe('before\nafter\n')
+  expect(await fleet.find(uuid)).toMatchObject({ exitCode: 0, runs: 1 })
+  expect(await fleet.broken()).toEqual([])
+})
+
 test('a running container ends when its owner cancels it, at any replica', async () => {
   const { begun, command } = waiting('cancelled')
   const uuid = await fleet.submit({ command })
