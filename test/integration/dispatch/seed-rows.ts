@@ -248,6 +248,7 @@ export const dispatchRows: readonly SeedRow[] = [
     what: 'All replicas are active; the machines of one that was killed are adopted within its lease, and run on',
     tests: [
       [fleet('takeover'), 'a container goes on in the same process when the replica that keeps its machine is killed'],
+      [fleet('takeover'), 'output of a container is kept before its end when it ends while nobody keeps its machine'],
       [pool('scheduler'), 'writes nothing more when another replica has the lease'],
       [attacks('owners'), 'dispatch V9 stopped past the lease'],
     ],
