@@ -1,12 +1,7 @@
 /** What metrics show of machines and queue, by Arvados' names without their prefix. Pure. */
+import { type DispatchCensus, type InstanceCategory, instanceCategories, type TypeCensus } from '../dispatch/census.ts'
 import type { MachineBrief } from '../dispatch/container.ts'
 import type { MachineType, Throttle } from '../dispatch/types.ts'
-import {
-  type DispatchCensus,
-  type InstanceCategory,
-  instanceCategories,
-  type TypeCensus,
-} from '../telemetry/dispatch-gauges.ts'
 
 /** The queue in numbers, as Redis has them. */
 export interface QueueCounts {

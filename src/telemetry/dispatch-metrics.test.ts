@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
-import { createDispatchGauges, type DispatchCensus } from './dispatch-gauges.ts'
+import type { DispatchCensus } from '../dispatch/census.ts'
+import { createDispatchGauges } from './dispatch-gauges.ts'
 import { createDispatchMetrics } from './dispatch-metrics.ts'
 
 const none = { inuse: 0, hold: 0, booting: 0, unknown: 0, idle: 0 }
