@@ -6,7 +6,7 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   // Tools that every room needs, and data that exists before anything runs.
   'src/base': [],
   'src/config': ['src/base'],
-  'src/telemetry': ['src/base', 'src/config'],
+  'src/telemetry': ['src/base', 'src/config', 'src/dispatch/census.ts'],
   'src/tls': ['src/base', 'src/telemetry'],
   // Clients of the servers that a replica asks.
   'src/kube': ['src/base', 'src/telemetry'],

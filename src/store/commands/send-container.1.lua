@@ -39,8 +39,8 @@ if is_unsure(container.op) then
   return { 'wait' }
 end
 -- It was assigned while the machine booted. Whoever needs the same, and has come before it since, has its turn first.
-local first = first_of(container.group)
-if first and first.uuid ~= uuid and not is_unsure(first.op) then
+local first = turn_before(container)
+if first then
   exchange(container, first, name)
   return { 'changed' }
 end

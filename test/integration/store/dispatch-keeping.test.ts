@@ -61,18 +61,22 @@ test('a machine gets the container whose turn it is when that came after it was 
 
 test('two machines change containers when the one that is ready has the later one', async () => {
   const [first, second] = [await dispatch().accept(), await dispatch().accept()]
-  const [slow, quick] = [await dispatch().boot(first), await dispatch().boot(second)]
+  const [slow, quick] = [await dispatch().own(await dispatch().create(first)), await dispatch().boot(second)]
   expect(await keeping().send(quick, second)).toEqual({ answer: 'changed' })
   expect((await dispatch().machine(quick.name)).container).toMatchObject({ uuid: first })
   expect((await dispatch().machine(slow.name)).container).toMatchObject({ uuid: second })
   expect(await keeping().send(quick, first)).toMatchObject({ answer: 'send' })
+  await keeping().keep(slow, { instance: 'i-slow', state: 'idle', asked: true })
   expect(await keeping().send(slow, second)).toMatchObject({ answer: 'send' })
-  expect((await dispatch().told(second)).map(([, { state }]) => state)).toEqual([
-    'Queued',
-    'Locked',
-    'Queued',
-    'Locked',
-  ])
+  const states = (await dispatch().told(second)).map(([, { state }]) => state)
+  expect(states).toEqual(['Queued', 'Locked', 'Queued', 'Locked'])
+})
+
+test('a machine keeps its container when the one before it is at another machine that is ready', async () => {
+  const [first, second] = [await dispatch().accept(), await dispatch().accept()]
+  const [one, other] = [await dispatch().boot(first), await dispatch().boot(second)]
+  expect(await keeping().send(other, second)).toMatchObject({ answer: 'send' })
+  expect(await keeping().send(one, first)).toMatchObject({ answer: 'send' })
 })
 
 test('a machine keeps its container when the one before it needs something else', async () => {

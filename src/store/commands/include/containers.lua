@@ -199,10 +199,19 @@ local function assign(container, brief)
   say_state(container)
 end
 
--- first_of(group): of those that wait in it, the one whose turn it is, or nil.
-local function first_of(group)
-  local uuid = redis.call('ZRANGE', group_key(group), 0, 0)[1]
-  return uuid and container_of(uuid) or nil
+-- turn_before(container): of its group, the first that comes before it, or nil. At a machine that is ready it is about to be sent:
+-- to take it from there would make nobody earlier, and such machines might take it from each other for ever.
+local function turn_before(container)
+  for _, uuid in ipairs(redis.call('ZRANGE', group_key(container.group), 0, 49)) do
+    local other = uuid ~= container.uuid and container_of(uuid)
+    if not other then
+      return nil
+    end
+    local brief = other.state == 'Locked' and machine_of(other.machine)
+    if not is_unsure(other.op) and not (brief and brief.state == 'idle') then
+      return other
+    end
+  end
 end
 
 -- exchange(container, first, name): the first gets this machine, and leaves its own to the container, if it has one that is of use.
