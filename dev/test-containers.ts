@@ -11,11 +11,11 @@ import { runTests } from './test/suites.ts'
 const usage = `usage: npm run test:containers -- [OPTION OF npm test | FILTER…]
 
 Starts Debian's dockerd (as root), builds an image of Debian's Redis, and runs npm test -- --containers redis with it:
-the tests that the filters choose, by default those of the store.
+the tests that the filters choose, by default those of the store, and containers of dispatch by that docker.
 `
 
 const image = 'skylab-redis'
-const storeTests = ['test/integration/store', '--no-real-node']
+const usualTests = ['test/integration/store', 'test/integration/dispatch/engine', '--no-real-node']
 
 async function testContainers(args: readonly string[], signal: AbortSignal): Promise<number> {
   if (process.getuid?.() !== 0) throw new Error('only root can start a Docker engine')
@@ -32,7 +32,7 @@ async function testContainers(args: readonly string[], signal: AbortSignal): Pro
         await engine.importImage({ rootfs, name: image, config: redisConfig })
       })
       const env = { ...engine.env, SKYLAB_TEST_REDIS_IMAGE: image }
-      return await runTests(['--containers', 'redis', ...(args.length > 0 ? args : storeTests)], env, signal)
+      return await runTests(['--containers', 'redis', ...(args.length > 0 ? args : usualTests)], env, signal)
     } finally {
       await engine.stop()
     }

@@ -39,6 +39,7 @@ const services = [
   'docker-registry',
   'haproxy',
   'nginx',
+  'podman',
   'postgresql',
   'prometheus',
   'redis-server',

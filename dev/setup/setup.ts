@@ -27,6 +27,7 @@ export type Need =
   | 'prometheus'
   | 'python'
   | 'machines'
+  | 'containers'
 
 /** Debian's Python makes no virtual environments without this package; other Pythons do. */
 const pythonVenv: DebianPart = {
@@ -80,6 +81,7 @@ const debianParts: Record<Need, DebianPart[]> = {
     debianProgram('iproute2', 'ip'),
     debianProgram('util-linux', 'unshare'),
   ],
+  containers: [debianProgram('podman'), debianProgram('runc'), debianProgram('libc-bin', 'ldd')],
 }
 
 const goParts: Record<Need, GoProgram[]> = {
@@ -103,6 +105,7 @@ const goParts: Record<Need, GoProgram[]> = {
   prometheus: [],
   python: [],
   machines: [],
+  containers: [],
 }
 
 /** The programs that set-up has found or installed. */

@@ -37,7 +37,8 @@ export async function setupSuites(
   signal: AbortSignal,
 ): Promise<Tools> {
   const onNode: Need[] = realNode ? ['policies', 'names'] : []
-  const needs: Need[] = ['clocks', 'curl', 'postgres', 'prometheus', 'browser', 'ingress', ...cloudNeeds, ...onNode]
+  const servers: Need[] = ['postgres', 'prometheus', 'ingress']
+  const needs: Need[] = ['clocks', 'curl', 'browser', 'containers', ...servers, ...cloudNeeds, ...onNode]
   await setup(needs, progress, signal)
   await motoEnvironment(progress, signal)
   if (realNode) await setupPython(progress, signal)

@@ -91,7 +91,8 @@ class Supervisor {
     folder.setBegun(begun)
     onBegun()
     await failpoint('runner.supervise.begun')
-    this.#engine = engineOf({ warrant, folder, machineId: machine.id, clock, engine: options.engine, begun })
+    const { engine, pullMs } = options
+    this.#engine = engineOf({ warrant, folder, machineId: machine.id, clock, engine, begun, pullMs })
     const end = await this.#run(this.#engine)
     await failpoint('runner.supervise.before-end')
     for (const cancel of this.#cancelTimers) cancel()

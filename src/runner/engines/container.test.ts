@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -40,7 +40,7 @@ describe('a container', () => {
     expect(connected.output(uuid, 1)).toBe('hunter2 two\nlines 1\n')
     await connected.until(() => containers().length === 0 || undefined)
     expect(said()).toMatch(
-      /create --name \S+ --log-driver none .*--env KEY .*--memory=1000 --workdir=\/ --mount=type=bind/,
+      /create --name \S+ --log-driver none .*--env KEY .*--memory=1000 --memory-swap=1000 --workdir=\/ --mount=type=bind/,
     )
     expect(said()).not.toMatch(/hunter2|two/)
   })
@@ -73,6 +73,53 @@ describe('a container', () => {
     expect(said()).toContain('kill --signal TERM')
   })
 
+  it('never begins when it is killed before its start has reached the engine', async () => {
+    await using machine = await make()
+    const connected = await machine.attach(7)
+    writeFileSync(join(root, 'hold-start'), '')
+    await connected.keeper.start(warrantOf(uuid, 1, spec('echo up; sleep 60')))
+    await connected.running(uuid, 1)
+    await connected.keeper.kill(uuid, 1)
+    await expect.poll(containers, { timeout: 20_000 }).toEqual([])
+    rmSync(join(root, 'hold-start'))
+    expect((await connected.end(uuid, 1)).entry).toMatchObject({ end: { reason: 'killed' } })
+    expect(connected.output(uuid, 1)).not.toContain('up')
+  })
+
+  it.each(['dir:/root', 'docker-archive:/root/a.tar', 'oci:a', 'a/b:c:d'])(
+    'does not run when its image is %s, which no registry has',
+    async image => {
+      await using machine = await make()
+      const connected = await machine.attach(7)
+      await connected.keeper.start(warrantOf(uuid, 1, spec('true', { image })))
+      const reason = 'the image is not one of a registry'
+      expect((await connected.end(uuid, 1)).entry).toMatchObject({ end: { reason } })
+    },
+  )
+
+  it.each(['busybox', 'a.example:5000/b/c:d', `a/b@sha256:${'0'.repeat(64)}`, 'localhost/tiny:1'])(
+    'runs when its image is %s',
+    async image => {
+      await using machine = await make()
+      const connected = await machine.attach(7)
+      writeFileSync(join(root, 'pulled'), '')
+      await connected.keeper.start(warrantOf(uuid, 1, spec('true', { image })))
+      await connected.end(uuid, 1)
+      expect(said()).toContain(`image inspect ${image}\n`)
+    },
+  )
+
+  it('gets long values by its client, whose file has room for 64 KiB a line', async () => {
+    await using machine = await make()
+    const connected = await machine.attach(7)
+    const environment = { LONG: 'x'.repeat(70_000), SHORT: 'y' }
+    await connected.keeper.start(warrantOf(uuid, 1, spec('echo "$SHORT$LONG" | wc -c', { environment })))
+    expect((await connected.end(uuid, 1)).entry).toMatchObject({ end: { exitCode: 0 } })
+    expect(connected.output(uuid, 1).trim()).toBe('70002')
+    expect(said()).toMatch(/--env LONG /)
+    expect(said()).not.toMatch(/--env SHORT /)
+  })
+
   it('is removed when its supervisor is lost', async () => {
     await using machine = await make()
     const connected = await machine.attach(7)
@@ -81,5 +128,7 @@ describe('a container', () => {
     process.kill(machine.supervisorOf(uuid), 'SIGKILL')
     expect((await connected.end(uuid, 1)).entry).toMatchObject({ end: { reason: 'the supervisor was lost' } })
     expect(containers()).toEqual([])
+    // Podman's `rm --force` alone asks a container to end, and waits for ten seconds.
+    expect(said()).toMatch(/\nkill (\S+)\n(.*\n)*rm --force --volumes \1\n/)
   })
 })

@@ -2,67 +2,85 @@
  * The engines `docker` and `podman`, by their command lines. Values of the environment are on no command line: a file that only
  * the owner reads has them, or the client's own environment where the file's form has no room for them.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import type { ChildProcess } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import type { RunEnd } from '../../dispatch/protocol.ts'
+import { Client, type Said, type Saying, wordsOf } from './client.ts'
 import { type Engine, type EngineContext, identity, type Running } from './engine.ts'
 
 const label = (name: string, value: string | number) => `io.skylab.${name}=${value}`
 /** Variables that steer the client itself. */
-const ofClient = /^(PATH|HOME|TMPDIR|LD_.*|DOCKER_.*|CONTAINER.*|PODMAN_.*|XDG_.*|.*_PROXY|.*_proxy|SSL_.*|SKYLAB_.*)$/
-const mostWords = 500
-
-interface Said {
-  readonly code: number | null
-  readonly out: string
-  readonly err: string
-}
+const ofClient = new RegExp(
+  `^(${[
+    ...['PATH', 'HOME', 'TMPDIR', 'LD_.*', 'GO[A-Z]+', 'XDG_.*', 'DBUS_.*', 'SSL_.*', 'LISTEN_.*', 'NOTIFY_.*'],
+    ...['.*_PROXY', '.*_proxy', 'DOCKER_.*', '_?CONTAINER.*', 'PODMAN_.*', 'LIBPOD_.*', 'STORAGE_.*', 'REGISTRY_.*'],
+    ...['BUILDAH_.*', 'SKYLAB_.*'],
+  ].join('|')})$`,
+)
+/** Clients read no longer lines of a file of variables than 64 KiB. */
+const longestLine = 60_000
+/**
+ * A name as registries have it. Podman would take some others for paths of the machine, such as `dir:/root`, which only root may
+ * read.
+ */
+const imageForm = new RegExp(
+  '^(?!(?:dir|oci|oci-archive|docker-archive|docker-daemon|containers-storage|ostree|sif|tarball):)' +
+    '[A-Za-z0-9][A-Za-z0-9._-]*(?::[0-9]{1,5}(?=/))?(?:/[A-Za-z0-9._-]+)*(?::[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?' +
+    '(?:@[a-z0-9]+:[0-9a-f]+)?$',
+)
+/** What conmon leaves in its working folder when memory was used up. Podman 4.3 looks for it elsewhere. */
+const outOfMemoryMark = 'oom'
 
 export class ContainerEngine implements Engine {
   readonly #context: EngineContext
-  /** The pull, or whatever runs before the container does. */
-  #before: ChildProcess | undefined
+  readonly #client: Client
+  #pulling: ChildProcess | undefined
+  #creating: ChildProcess | undefined
   #isEnding = false
 
   constructor(context: EngineContext) {
     this.#context = context
+    this.#client = new Client(context.engine, context.folder.path, context.clock)
   }
 
   async start(): Promise<Running> {
     await this.#pull()
     await this.#create()
     if (this.#isEnding) throw new Error('killed before it began')
-    const child = spawn(this.#context.engine, ['start', '--attach', this.#name], { stdio: ['ignore', 'pipe', 'pipe'] })
-    const done = once(child, 'exit').then(() => this.#end())
-    await Promise.race([once(child, 'spawn'), done])
-    return { stdout: child.stdout, stderr: child.stderr, process: {}, done }
+    const { stdout, stderr, tail, exited } = await this.#client.stream(['start', '--attach', this.#name])
+    return { stdout, stderr, process: {}, done: exited.then(() => this.#end(() => tail.words)) }
   }
 
   async terminate(): Promise<void> {
     this.#isEnding = true
-    this.#before?.kill('SIGTERM')
+    // Podman does not end a pull at SIGTERM. What is amid `create` ends soon, and completely.
+    this.#pulling?.kill('SIGKILL')
     await this.#say(['kill', '--signal', 'TERM', this.#name])
   }
 
   async destroy(): Promise<boolean> {
     this.#isEnding = true
-    this.#before?.kill('SIGKILL')
-    await this.#say(['kill', this.#name])
+    this.#pulling?.kill('SIGKILL')
+    this.#creating?.kill('SIGKILL')
+    const { code } = await this.#say(['kill', this.#name])
+    // Its start may be on its way: without it, that has no effect.
+    if (code !== 0 && (await this.#status()) === 'created') await this.#say(['rm', '--force', this.#name])
     return (await this.#ids(['--filter', 'status=running', '--filter', 'status=paused'])).length === 0
   }
 
   async discard(): Promise<boolean> {
+    // Podman's `rm --force` would let it run for ten seconds more.
+    for (const id of await this.#ids(['--all'])) await this.#say(['kill', id])
     await this.clean()
     return (await this.#ids(['--all'])).length === 0
   }
 
   async clean(): Promise<void> {
     for (const id of await this.#ids(['--all'])) await this.#say(['rm', '--force', '--volumes', id])
-    rmSync(this.#environmentFile, { force: true })
-    rmSync(join(this.#context.folder.path, 'mounts'), { recursive: true, force: true })
+    const { path } = this.#context.folder
+    for (const name of ['environment', outOfMemoryMark]) rmSync(join(path, name), { force: true })
+    rmSync(join(path, 'mounts'), { recursive: true, force: true })
   }
 
   get #name(): string {
@@ -75,10 +93,19 @@ export class ContainerEngine implements Engine {
   }
 
   async #pull(): Promise<void> {
-    const { image } = this.#context.warrant.spec
+    const { pullMs: limitMs, warrant } = this.#context
+    const { image } = warrant.spec
     if (image === '') throw new Error('no image is named')
-    const known = await this.#say(['image', 'inspect', image])
-    if (known.code !== 0) expectSuccess(await this.#say(['pull', '--quiet', image]), 'the image could not be pulled')
+    if (!imageForm.test(image)) throw new Error('the image is not one of a registry')
+    if ((await this.#say(['image', 'inspect', image])).code === 0) return
+    const said = await this.#say(['pull', '--quiet', image], {
+      limitMs,
+      onSpawn: child => {
+        this.#pulling = child
+      },
+    })
+    if (said.isLate) throw new Error(`the image could not be pulled within ${limitMs! / 1000} s`)
+    expectSuccess(said, 'the image could not be pulled')
   }
 
   async #create(): Promise<void> {
@@ -90,11 +117,15 @@ export class ContainerEngine implements Engine {
       ...[label('machine', machineId), label('uuid', uuid), label('run', run)].flatMap(text => ['--label', text]),
       ...args,
       ...(spec.vcpus > 0 ? [`--cpus=${spec.vcpus}`] : []),
-      ...(spec.ramBytes > 0 ? [`--memory=${spec.ramBytes}`] : []),
+      // Without the second one it may use as much of the machine's swap again.
+      ...(spec.ramBytes > 0 ? [`--memory=${spec.ramBytes}`, `--memory-swap=${spec.ramBytes}`] : []),
       ...(spec.cwd === '' || spec.cwd === '.' ? [] : [`--workdir=${spec.cwd}`]),
       ...Object.keys(spec.mounts).map((path, index) => `--mount=type=bind,source=${this.#mount(index)},target=${path}`),
     ]
-    const said = await this.#say(['create', ...options, spec.image, ...spec.command], own)
+    const onSpawn = (child: ChildProcess) => {
+      this.#creating = child
+    }
+    const said = await this.#say(['create', ...options, spec.image, ...spec.command], { own, onSpawn })
     rmSync(this.#environmentFile, { force: true })
     expectSuccess(said, 'the container could not be made')
   }
@@ -102,18 +133,21 @@ export class ContainerEngine implements Engine {
   #mount(index: number): string {
     const path = join(this.#context.folder.path, 'mounts', String(index))
     mkdirSync(path, { recursive: true })
+    // An image may name any user.
+    chmodSync(path, 0o1777)
     return path
   }
 
-  /** A line of the file is a variable, so values with several lines go by the client's environment. */
+  /** A line of the file is a variable, so values with several or long lines go by the client's environment. */
   #environment(): { readonly args: readonly string[]; readonly own: Readonly<Record<string, string>> } {
     const { warrant } = this.#context
     const all = Object.entries({ ...warrant.spec.environment, ...identity(warrant) })
-    const isLine = ([, value]: readonly [string, string]) => !/[\r\n]/.test(value)
+    const isLine = ([, value]: readonly [string, string]) =>
+      !/[\r\n]/.test(value) && Buffer.byteLength(value) < longestLine
     const lines = all.filter(isLine).map(([name, value]) => `${name}=${value}\n`)
     const own = Object.fromEntries(all.filter(variable => !isLine(variable)))
     const taken = Object.keys(own).find(name => ofClient.test(name))
-    if (taken) throw new Error(`the variable ${taken} cannot have several lines`)
+    if (taken) throw new Error(`the variable ${taken} cannot have several lines, or so long ones`)
     writeFileSync(this.#environmentFile, lines.join(''), { mode: 0o600 })
     return {
       args: ['--env-file', this.#environmentFile, ...Object.keys(own).flatMap(name => ['--env', name])],
@@ -121,22 +155,29 @@ export class ContainerEngine implements Engine {
     }
   }
 
-  /** After the client has ended, which may be before the container: it may have lost the engine. */
-  async #end(): Promise<RunEnd> {
+  /** After the client has ended, which may be before the container: it may have lost the engine. @param why of a failed start */
+  async #end(why: () => string): Promise<RunEnd> {
     for (;;) {
-      const said = await this.#say([
-        'inspect',
-        '--format',
-        '{{.State.Status}} {{.State.ExitCode}} {{.State.OOMKilled}}',
-        this.#name,
-      ])
-      const [status, code, isOutOfMemory] = said.out.trim().split(' ')
-      if (said.code !== 0) return { reason: `the container is gone: ${words(said)}` }
-      if (status === 'created') return { reason: 'the container could not be started' }
-      if (status !== 'running' && status !== 'paused')
-        return { exitCode: Number(code), ...(isOutOfMemory === 'true' && { reason: 'out of memory' }) }
-      await this.#say(['wait', this.#name])
+      const said = await this.#inspect('{{.State.Status}} {{.State.ExitCode}} {{.State.OOMKilled}}')
+      const [, status, code, isOutOfMemory] = /^(\w+) (\d+) (\w+)$/.exec(said.out.trim()) ?? []
+      if (status === undefined)
+        return { reason: `the engine does not have the container any more: ${wordsOf(said.err)}` }
+      if (status === 'created') return { reason: `the container could not be started: ${why()}` }
+      if (status === 'running' || status === 'paused') await this.#say(['wait', this.#name])
+      else return endOf(Number(code), isOutOfMemory === 'true' || existsSync(this.#outOfMemoryMark))
     }
+  }
+
+  get #outOfMemoryMark(): string {
+    return join(this.#context.folder.path, outOfMemoryMark)
+  }
+
+  async #status(): Promise<string> {
+    return (await this.#inspect('{{.State.Status}}')).out.trim()
+  }
+
+  #inspect(format: string): Promise<Said> {
+    return this.#say(['inspect', '--format', format, this.#name])
   }
 
   async #ids(filters: readonly string[]): Promise<string[]> {
@@ -153,19 +194,17 @@ export class ContainerEngine implements Engine {
     return said.out.split('\n').filter(Boolean)
   }
 
-  async #say(args: readonly string[], own: Readonly<Record<string, string>> = {}): Promise<Said> {
-    const child = spawn(this.#context.engine, args, {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, ...own },
-    })
-    if (['pull', 'create'].includes(args[0]!)) this.#before = child
-    const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
-    return { code, out, err }
+  #say(args: readonly string[], saying?: Saying): Promise<Said> {
+    return this.#client.say(args, saying)
   }
 }
 
-const words = ({ err }: Said) => err.trim().slice(-mostWords)
+/** A process of it may have been ended for memory without harm. */
+const endOf = (exitCode: number, isOutOfMemory: boolean): RunEnd => ({
+  exitCode,
+  ...(isOutOfMemory && exitCode !== 0 && { reason: 'out of memory' }),
+})
 
 function expectSuccess(said: Said, problem: string): void {
-  if (said.code !== 0) throw new Error(`${problem}: ${words(said)}`)
+  if (said.code !== 0) throw new Error(`${problem}: ${wordsOf(said.err)}`)
 }

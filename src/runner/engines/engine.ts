@@ -12,6 +12,8 @@ export interface EngineContext {
   readonly clock: Clock
   readonly engine: EngineName
   readonly begun: Begun
+  /** For the pull of an image. Default: no limit, where nothing is started. */
+  readonly pullMs?: number
 }
 
 /** A command that runs. */

@@ -15,6 +15,8 @@ export interface RunnerOptions {
   /** From SIGTERM to SIGKILL. */
   readonly graceMs: number
   readonly beatMs: number
+  /** For the pull of one image. */
+  readonly pullMs: number
   /** Where control groups are mounted; 'none' does without. Undefined: it is looked for. */
   readonly cgroups: string | undefined
 }
@@ -32,6 +34,7 @@ export function runnerOptions(env: Environment): RunnerOptions {
     spoolBytes: count(env, 'SKYLAB_RUNNER_SPOOL_BYTES', 64 * 1024 * 1024),
     graceMs: count(env, 'SKYLAB_RUNNER_GRACE_MS', 10_000),
     beatMs: count(env, 'SKYLAB_RUNNER_BEAT_MS', 3000),
+    pullMs: count(env, 'SKYLAB_RUNNER_PULL_MS', 30 * 60_000),
     cgroups: env.SKYLAB_RUNNER_CGROUPS,
   }
 }

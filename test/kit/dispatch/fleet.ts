@@ -60,6 +60,8 @@ const people = {
 
 export interface Wish {
   readonly command: readonly string[]
+  /** Default: one that the engine `process` does not look for. */
+  readonly image?: string
   readonly vcpus?: number
   readonly owner?: string
   readonly priority?: number
@@ -161,14 +163,15 @@ export class DispatchFleet {
 
   /** Submits a container, as REST does. @returns its uuid */
   async submit(wish: Wish): Promise<string> {
-    const { owner = 'ada', vcpus = 1, environment = {}, command, maxRunSeconds = 0, mostRuns = 3 } = wish
+    const { owner = 'ada', image = 'busybox', vcpus = 1, environment = {} } = wish
+    const { command, maxRunSeconds = 0, mostRuns = 3 } = wish
     const spec: RunSpec = {
-      ...{ command, image: 'busybox', environment, cwd: '/', mounts: {}, vcpus, ramBytes: gib, maxRunSeconds },
+      ...{ command, image, environment, cwd: '/', mounts: {}, vcpus, ramBytes: gib, maxRunSeconds },
     }
     const accepted = await this.containers.accept({
       nonce: randomBytes(8).toString('hex'),
       view: {
-        ...{ owner, command, container_image: 'busybox', environment, cwd: '/', mounts: {} },
+        ...{ owner, command, container_image: image, environment, cwd: '/', mounts: {} },
         runtime_constraints: { vcpus, ram: gib, gpus: 0 },
         scheduling_parameters: { preemptible: false, supervisor: false, max_run_time: maxRunSeconds },
         container_count_max: mostRuns,

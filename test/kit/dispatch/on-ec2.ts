@@ -24,16 +24,28 @@ export const ec2Types = {
 /** Waits until user data have run, as systemd would tell. */
 const probe = 'test -e /run/boot.complete'
 
+export interface CloudSiteOptions {
+  readonly seed?: number
+  /** Of the runner on machines. */
+  readonly env?: Readonly<Record<string, string>>
+  /** More folders of this host that all machines read, or write too. */
+  readonly shared?: readonly string[]
+  readonly written?: readonly string[]
+}
+
 /** A cloud whose machines have the runner in their image, since a copy takes seconds of each. */
-export async function cloudSite(seed = 1): Promise<CloudSite> {
+export async function cloudSite(options: CloudSiteOptions = {}): Promise<CloudSite> {
+  const { seed = 1, env = {}, shared: read = [], written = [] } = options
   const folder = mkdtempSync(join(testBed().stateDir, 'site-'))
   const [image, audit] = [join(folder, 'image'), join(folder, 'audit')]
   for (const each of [image, audit]) mkdirSync(each)
   const { modules } = builtProgram(testBed().stateDir)
   const runner = join(modules, 'runner.cjs')
-  writeFileSync(join(image, 'skylab'), `#!/bin/sh\nexec ${process.execPath} ${runner} "$@"\n`, { mode: 0o755 })
-  const shared = [image, dirname(process.execPath), modules]
-  const cloud = await ownCloud({ machines: { shared, written: [audit] }, seed })
+  const variables = Object.entries(env).map(([name, value]) => `${name}=${value} `)
+  const script = `#!/bin/sh\nexec env ${variables.join('')}${process.execPath} ${runner} "$@"\n`
+  writeFileSync(join(image, 'skylab'), script, { mode: 0o755 })
+  const shared = [image, dirname(process.execPath), modules, ...read]
+  const cloud = await ownCloud({ machines: { shared, written: [audit, ...written] }, seed })
   return {
     ...{ cloud, audit, image, close: cloud.close },
     block: {

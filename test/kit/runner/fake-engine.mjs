@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process'
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 
 const root = process.env.FAKE_ENGINE
 const [command, ...args] = process.argv.slice(2)
@@ -16,7 +17,8 @@ appendFileSync(join(root, 'said'), `${process.argv.slice(2).join(' ')}\n`)
 mkdirSync(join(root, 'containers'), { recursive: true })
 
 function create() {
-  const image = args.findIndex((arg, i) => arg.startsWith('example/') && i > 0)
+  const withValue = ['--name', '--log-driver', '--label', '--env-file', '--env']
+  const image = args.findIndex((arg, i) => !arg.startsWith('-') && !withValue.includes(args[i - 1]))
   const [container] = values('--name')
   mkdirSync(of(container))
   const lines = readFileSync(values('--env-file')[0], 'utf8').split('\n').filter(Boolean)
@@ -28,7 +30,14 @@ function create() {
   write(container, 'status', 'created')
 }
 
-function start() {
+async function start() {
+  // A client that is slow to ask.
+  while (existsSync(join(root, 'hold-start'))) await setTimeout(10)
+  if (!existsSync(of(name))) {
+    process.stderr.write('no such container\n')
+    process.exitCode = 1
+    return
+  }
   const { env, command: words } = JSON.parse(read(name, 'made'))
   const child = spawn(words[0], words.slice(1), {
     env: { PATH: process.env.PATH, ...env },
@@ -47,7 +56,10 @@ function start() {
 
 function kill(each, signal) {
   try {
-    process.kill(-Number(read(each, 'pid')), signal)
+    const pid = Number(read(each, 'pid'))
+    // 0 is the group of the supervisor.
+    if (pid === 0) throw new Error('it does not run')
+    process.kill(-pid, signal)
   } catch {
     process.exitCode = 1
   }
@@ -79,7 +91,15 @@ const commands = {
   create,
   start,
   kill: () => kill(name, `SIG${values('--signal')[0] ?? 'KILL'}`),
-  inspect: () => process.stdout.write(`${read(name, 'status')} ${read(name, 'code') || 0} false\n`),
+  inspect: () => {
+    if (!existsSync(of(name))) {
+      process.stderr.write('no such container\n')
+      process.exitCode = 1
+      return
+    }
+    const words = { Status: read(name, 'status'), ExitCode: read(name, 'code') || 0, OOMKilled: false }
+    process.stdout.write(`${values('--format')[0].replace(/{{.State.(\w+)}}/g, (_, word) => words[word])}\n`)
+  },
   ps: list,
   rm: () => {
     kill(name, 'SIGKILL')

@@ -104,6 +104,10 @@ export class TestMachine implements AsyncDisposable {
     return new TestMachine(mkdtempSync(join(parent, 'skylab-machine-')), program, env)
   }
 
+  get id(): string {
+    return machineId(this.dir)
+  }
+
   /** Starts `attach`, without a word. */
   spawn(): ChildProcess {
     return spawn(process.execPath, [this.program, 'runner', 'attach'], {
@@ -174,7 +178,7 @@ export class TestMachine implements AsyncDisposable {
       for (const { pid } of left) tryKill(pid)
       await systemClock.sleep(20)
     }
-    removeGroups(machineId(this.dir))
+    removeGroups(this.id)
     rmSync(this.folder, { recursive: true, force: true })
   }
 }
@@ -264,13 +268,19 @@ export class Connected {
     return outputOf(this.told.filter(told => told.uuid === uuid && told.run === run))
   }
 
+  bytes(uuid: string, run: number): Buffer {
+    return bytesOf(this.told.filter(told => told.uuid === uuid && told.run === run))
+  }
+
   ack({ uuid, run, seq }: Told): void {
     this.keeper.ack(uuid, run, seq)
   }
 }
 
-export const outputOf = (told: readonly Told[]): string =>
-  Buffer.concat(told.map(({ entry }) => Buffer.from(entry.kind === 'output' ? entry.base64 : '', 'base64'))).toString()
+const bytesOf = (told: readonly Told[]): Buffer =>
+  Buffer.concat(told.map(({ entry }) => Buffer.from(entry.kind === 'output' ? entry.base64 : '', 'base64')))
+
+export const outputOf = (told: readonly Told[]): string => bytesOf(told).toString()
 
 /** Resolves once a file is there. */
 export async function appears(file: string): Promise<void> {

@@ -44,7 +44,7 @@ export interface ChaosOptions {
 
 /** @returns seconds from the first submission to the last end */
 export async function runChaos(trial: Trial, { seconds, kills }: ChaosOptions): Promise<number> {
-  const site = await cloudSite(trial.seed)
+  const site = await cloudSite({ seed: trial.seed })
   trial.context.onTestFinished(site.close, 120_000)
   writeFileSync(join(site.audit, 'boots'), '0')
   makeTrouble(site.cloud)

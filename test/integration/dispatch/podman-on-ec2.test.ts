@@ -1,0 +1,67 @@
+/** A whole installation with real containers: images of a registry, run by podman on machines of the test cloud. */
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { pushLayout } from '../../../dev/image/push.ts'
+import { startLimitMs, whyNoVms } from '../../kit/cloud/cloud.ts'
+import { DispatchFleet } from '../../kit/dispatch/fleet.ts'
+import { type CloudSite, cloudSite, ec2Types } from '../../kit/dispatch/on-ec2.ts'
+import { hasDockerRegistry, type RealRegistry, startDockerRegistry } from '../../kit/images/docker-registry.ts'
+import { canRunPodman, configurePodman, RealEngine } from '../../kit/runner/real-engine.ts'
+
+const canRun = whyNoVms() === null && canRunPodman && hasDockerRegistry
+const patience = { timeout: 60_000, interval: 50 }
+/** Control groups as this machine has them: each controller of version 1 is a mount of its own. */
+const groups = '/sys/fs/cgroup'
+const controllers = readdirSync(groups, { withFileTypes: true })
+  .filter(entry => entry.isDirectory())
+  .map(({ name }) => join(groups, name))
+
+describe.skipIf(!canRun)('a fleet whose machines have podman', () => {
+  const settings = mkdtempSync(join(tmpdir(), 'skylab-podman-'))
+  let site: CloudSite
+  let podman: RealEngine
+  let registry: RealRegistry
+  beforeAll(async () => {
+    podman = await RealEngine.make('podman')
+    const place = '/var/lib/skylab-podman'
+    const env = configurePodman(settings, place)
+    site = await cloudSite({ env, shared: [settings], written: [groups, ...controllers] })
+    const host = site.cloud.machines!.network.cidr.replace(/\d+\/\d+$/, '1')
+    configurePodman(settings, place, host)
+    registry = await startDockerRegistry(undefined, host)
+    await pushLayout({ layout: podman.layout, registry: registry.address, repository: 'a/tiny', tags: ['1'] })
+  }, startLimitMs)
+  afterAll(async () => {
+    await registry?.stop()
+    await site?.close()
+    await podman?.stop()
+    rmSync(settings, { recursive: true })
+  })
+
+  test('a container runs by its image, and ends with its exit code and its output', async () => {
+    const fleet = await DispatchFleet.start({
+      ...{ cloud: { ...site.block, TimeoutIdle: '1s' }, types: ec2Types, containers: { RuntimeEngine: 'podman' } },
+    })
+    try {
+      const image = `${registry.address}/a/tiny:1`
+      const environment = { WORDS: 'hello' }
+      const uuid = await fleet.submit({
+        command: ['sh', '-c', 'echo "$WORDS"; id -u; ls /; exit 3'],
+        image,
+        environment,
+      })
+      const lost = await fleet.submit({ command: ['true'], image: `${registry.address}/a/none:1` })
+      await expect.poll(async () => (await fleet.find(uuid)).state, patience).toBe('Complete')
+      expect(await fleet.find(uuid)).toMatchObject({ exitCode: 3, runs: 1 })
+      expect(await fleet.output(uuid)).toMatch(/^hello\n1000\nbin\ndev\n/)
+      await expect.poll(async () => (await fleet.find(lost)).state, patience).toMatch(/Complete|Cancelled/)
+      expect(JSON.stringify(await fleet.find(lost))).toContain('manifest unknown')
+      await expect.poll(() => fleet.list(), patience).toEqual([])
+      expect(await fleet.broken()).toEqual([])
+    } finally {
+      await fleet.stop()
+    }
+  })
+})
