@@ -89,9 +89,12 @@ const command = z
 
 /** Nothing of these can be read as an option, or as two, by the programs that get them. */
 const image = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._\-/:@]{0,511}$/, { error: 'is not the name of an image' })
-const path = z.string().regex(/^(\/(?!\.{1,2}(\/|$))[^/,:"\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,255})+$/u, {
-  error: 'is not an absolute path without . , : and "',
-})
+/** Readers of patterns other than JavaScript's have no classes of characters: these are in no pattern of the document. */
+const unseen = /[\p{Cc}\p{Cf}\u2028\u2029]/u
+const path = z
+  .string()
+  .regex(/^(\/(?!\.{1,2}(\/|$))[^/,:"]{1,255})+$/u, { error: 'is not an absolute path without . , : and "' })
+  .refine(value => value.isWellFormed() && !unseen.test(value), { error: 'has characters that nobody sees' })
 
 const amount = (most: number) => z.number().int().min(0).max(most)
 /** Of any machine: beyond it no number is exact. */

@@ -51,6 +51,8 @@ const ofCommand: readonly BadContainerInput[] = [
     type: 'missing',
   },
   { sent: 'a folder that is relative', ...post({ cwd: 'home' }), ...at('cwd') },
+  { sent: 'a folder with a character that changes the direction of text', ...post({ cwd: '/a\u202eb' }), ...at('cwd') },
+  { sent: 'a folder with a line break', ...post({ cwd: '/a\nb' }), ...at('cwd') },
   { sent: 'a folder with `..`', ...post({ cwd: '/home/../etc' }), ...at('cwd') },
 ]
 
