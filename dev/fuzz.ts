@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { setupAppScene } from './fuzz/apps.ts'
+import { setupDispatchScene } from './fuzz/dispatch.ts'
 import { setupIdleScene } from './fuzz/idle.ts'
 import { setupLabs } from './fuzz/labs.ts'
 import { type FuzzOptions, parseFuzzOptions, usage } from './fuzz/options.ts'
@@ -52,7 +53,8 @@ async function fuzz(options: FuzzOptions, signal: AbortSignal): Promise<number> 
   }
 }
 
-function sceneOf({ tenants, apps, idle }: FuzzOptions): SetupScene {
+function sceneOf({ tenants, apps, dispatch, idle }: FuzzOptions): SetupScene {
+  if (dispatch) return setupDispatchScene
   if (apps) return setupAppScene
   if (tenants) return setupTenantScene
   return idle ? setupIdleScene : setupLabs

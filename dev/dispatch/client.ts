@@ -5,6 +5,7 @@ import type { DispatchSite } from './site.ts'
 /** Of a container, as REST shows it. */
 export interface SeenContainer {
   readonly uuid: string
+  readonly owner: string
   readonly state: 'Queued' | 'Locked' | 'Running' | 'Complete' | 'Cancelled'
   readonly attempt: number
   readonly instance: string
@@ -16,11 +17,14 @@ export interface SeenContainer {
 export interface SeenMachine {
   readonly instance: string
   readonly address: string
+  readonly idle_behavior: string
 }
 
 export interface Wish {
   readonly command: readonly string[]
   readonly vcpus: number
+  /** Default: ada. */
+  readonly by?: string
 }
 
 interface Question {
@@ -39,14 +43,22 @@ export class DispatchClient {
   }
 
   /** @param at the replica that is asked */
-  async submit({ command, vcpus }: Wish, at: number): Promise<string> {
+  async submit({ command, vcpus, by }: Wish, at: number): Promise<string> {
     const body = { command, runtime_constraints: { vcpus, ram: 2 ** 30 } }
-    const { uuid } = (await this.#asAda('POST', '/containers', { at, body })) as { uuid: string }
+    const { uuid } = (await this.#as(by ?? 'ada', 'POST', `${prefixes.user}/containers`, { at, body })) as {
+      uuid: string
+    }
     return uuid
   }
 
   containers = async (): Promise<readonly SeenContainer[]> =>
     ((await this.#asAda('GET', '/containers?limit=100')) as { containers: SeenContainer[] }).containers
+
+  /** Those of all users, as an administrator sees them. */
+  all = async (): Promise<readonly SeenContainer[]> => {
+    const found = await this.#as('admin', 'GET', `${prefixes.admin}/containers?limit=100`)
+    return (found as { containers: SeenContainer[] }).containers
+  }
 
   output = async (uuid: string): Promise<string> => String(await this.#asAda('GET', `/containers/${uuid}/log`))
 
@@ -61,7 +73,11 @@ export class DispatchClient {
   }
 
   #asAda(method: string, path: string, { at, body }: Question = {}): Promise<unknown> {
-    return this.#ask(this.#site.users.ada!.token, method, `${prefixes.user}${path}`, { at, body })
+    return this.#as('ada', method, `${prefixes.user}${path}`, { at, body })
+  }
+
+  #as(name: string, method: string, path: string, question?: Question): Promise<unknown> {
+    return this.#ask(this.#site.users[name]!.token, method, path, question)
   }
 
   #asOperator(method: string, path: string): Promise<unknown> {

@@ -22,7 +22,7 @@ export const machineTypes = {
   large: { VCPUs: 4, RAM: '16GiB', Price: 0.4 },
 } as const
 
-/** Files of a site. Their secrets are readable by this user alone. */
+/** Files beside the configuration. Their secrets are readable by this user alone. */
 const files = {
   token: 'dispatch.token',
   managementToken: 'management.token',
@@ -31,6 +31,8 @@ const files = {
   tokens: 'tokens.yaml',
   config: 'skylab.yaml',
 } as const
+
+type CloudInput = Partial<NonNullable<ConfigInput['dispatch']>['CloudVMs']>
 
 export interface DispatchSite {
   readonly stateDir: string
@@ -52,6 +54,11 @@ export interface DispatchSiteOptions {
   readonly users: number
   readonly progress: Progress
   readonly signal?: AbortSignal | undefined
+  /** Of the configuration. */
+  readonly overrides?: {
+    readonly api?: ConfigInput['api']
+    readonly cloud?: CloudInput
+  }
 }
 
 export const setupDispatch = (progress: Progress, signal?: AbortSignal) => setup(['redis'], progress, signal)
@@ -66,19 +73,10 @@ export async function startDispatch(options: DispatchSiteOptions): Promise<Dispa
     progress.part('program', () => bundle({ dir: join(stateDir, 'program') })),
   ])
   const at = (file: string) => join(stateDir, file)
-  const write = (file: string, text: string) => writeFile(at(file), text, { mode: 0o600 })
   const users = makeUsers(options.users)
-  const managementToken = randomBytes(24).toString('hex')
-  await Promise.all([
-    write(files.token, randomBytes(24).toString('hex')),
-    write(files.managementToken, managementToken),
-    write(files.sealingKey, makeSealingKey()),
-    write(files.sshKey, newKey().private),
-    write(files.tokens, formatUsers(users)),
-    write(files.config, stringify(configOf(redis.programUrl, stateDir), { version: '1.1' })),
-  ])
+  const { managementToken, configFile } = await writeDispatch(stateDir, configOf(redis.programUrl, options), users)
   const replicas = await progress.part('replicas that serve containers', () =>
-    startReplicas({ ...options, program, configFile: at(files.config) }),
+    startReplicas({ ...options, program, configFile }),
   )
   const tokenFiles = { users: at(files.tokens), management: at(files.managementToken) }
   return { stateDir, redis, replicas, users, managementToken, tokenFiles, cloud: cloudOf(stateDir) }
@@ -107,22 +105,43 @@ async function startReplicas(plan: ReplicasPlan): Promise<Replica[]> {
   }
 }
 
-function configOf(redisUrl: string, stateDir: string): ConfigInput {
-  return {
-    ...{ run: ['dispatch'], installation: 'demo' },
-    api: { host: '127.0.0.1' },
-    redis: { url: redisUrl, keyPrefix },
-    identity: { provider: 'static', static: { file: files.tokens } },
-    sealing: { keyFiles: [files.sealingKey] },
-    engine: { leaseTtlMs: 3000, scanIntervalMs: 500 },
-    dispatch: {
-      ...{ clusterId: 'zzzzz', tokenFile: files.token, managementTokenFile: files.managementToken },
-      InstanceTypes: machineTypes,
-      CloudVMs: {
-        ...{ Driver: 'loopback', DriverParameters: { Directory: cloudOf(stateDir).folder }, BootProbeCommand: 'true' },
-        ...{ ...quickTimes, MaxInstances: mostMachines },
-      },
-      Containers: { DispatchPrivateKey: files.sshKey, RuntimeEngine: 'process' },
-    },
-  }
+/** Writes a configuration with the block of {@link dispatchBlock}, and the files that it names, into a folder. */
+export async function writeDispatch(folder: string, config: ConfigInput, users: DemoUsers) {
+  const write = (file: string, text: string) => writeFile(join(folder, file), text, { mode: 0o600 })
+  const managementToken = randomBytes(24).toString('hex')
+  await Promise.all([
+    write(files.token, randomBytes(24).toString('hex')),
+    write(files.managementToken, managementToken),
+    write(files.sealingKey, makeSealingKey()),
+    write(files.sshKey, newKey().private),
+    write(files.tokens, formatUsers(users)),
+    write(files.config, stringify(config, { version: '1.1' })),
+  ])
+  return { managementToken, configFile: join(folder, files.config) }
+}
+
+/** The settings of a process for dispatch. */
+export const dispatchConfig = (redis: ConfigInput['redis'], dispatch: ConfigInput['dispatch']): ConfigInput => ({
+  ...{ run: ['dispatch'], installation: 'demo', redis, dispatch },
+  api: { host: '127.0.0.1' },
+  identity: { provider: 'static', static: { file: files.tokens } },
+  sealing: { keyFiles: [files.sealingKey] },
+})
+
+/** The block for a cloud of this host. @param directory of the machines @param cloud beside the defaults */
+export const dispatchBlock = (directory: string, cloud: CloudInput = {}): ConfigInput['dispatch'] => ({
+  ...{ clusterId: 'zzzzz', tokenFile: files.token, managementTokenFile: files.managementToken },
+  InstanceTypes: machineTypes,
+  CloudVMs: {
+    ...{ Driver: 'loopback', DriverParameters: { Directory: directory }, BootProbeCommand: 'true' },
+    ...cloud,
+  },
+  Containers: { DispatchPrivateKey: files.sshKey, RuntimeEngine: 'process' },
+})
+
+function configOf(redisUrl: string, { stateDir, overrides = {} }: DispatchSiteOptions): ConfigInput {
+  const cloud = { ...quickTimes, MaxInstances: mostMachines, ...overrides.cloud }
+  const config = dispatchConfig({ url: redisUrl, keyPrefix }, dispatchBlock(cloudOf(stateDir).folder, cloud))
+  const engine = { leaseTtlMs: 3000, scanIntervalMs: 500 }
+  return { ...config, engine, api: { ...config.api, ...overrides.api } }
 }

@@ -2,7 +2,8 @@
 
 SKYLAB_FUZZ_PEOPLE names a JSON file: {"users": {name: token}}. That of labs has "admin": token, and for the routes of
 activity "labs": {name: token}; that of tenants has "tenants": [name], that of apps "apps": [id], "templates": [id] and
-"groups": [name].
+"groups": [name], that of containers "operator": token, "containers": {uuid: owner}, one of them "ended", and
+"instances": [id].
 """
 
 import hashlib
@@ -20,13 +21,18 @@ USERS = PEOPLE["users"]
 NAMES = sorted(USERS)
 ADMIN = PEOPLE.get("admin")
 LABS = PEOPLE.get("labs", {})
-TOKENS = [*USERS.values(), *LABS.values(), *([ADMIN] if ADMIN else [])]
+OPERATOR = PEOPLE.get("operator")
+OWNERS = PEOPLE.get("containers", {})
+TOKENS = [*USERS.values(), *LABS.values(), *(token for token in (ADMIN, OPERATOR) if token)]
 # Existing values of parameters in paths.
 EXISTING = {
     "username": NAMES,
     **({"name": PEOPLE["tenants"]} if "tenants" in PEOPLE else {}),
     **({"id": PEOPLE["apps"]} if "apps" in PEOPLE else {}),
+    **({"uuid": sorted(OWNERS)} if OWNERS else {}),
 }
+# The same of parameters in queries.
+EXISTING_IN_QUERIES = {"container_uuid": sorted(OWNERS), "instance_id": PEOPLE.get("instances", [])}
 EVENT_ID = re.compile(r"[0-9]{1,16}-[0-9]{1,9}")
 
 # Clients do not follow the 303 of a create: it leads to a route of administrators (docs/clients.md).
@@ -56,6 +62,21 @@ def name_existing(case) -> str:
     return case.path_parameters[parameter]
 
 
+def name_in_query(case) -> None:
+    """Uses an existing container or machine in most good requests."""
+    is_good = case.meta is not None and case.meta.generation.mode.is_positive
+    for parameter, existing in EXISTING_IN_QUERIES.items():
+        given = str((case.query or {}).get(parameter, ""))
+        if is_good and existing and given and given not in existing and draw(given, 10) > 0:
+            case.query[parameter] = existing[draw(given, len(existing))]
+
+
+def follow_what_ends(case) -> None:
+    """Output is followed until its container has ended, so only such a one is followed."""
+    if case.path.endswith("/log") and "follow" in (case.query or {}):
+        case.path_parameters["uuid"] = PEOPLE["ended"]
+
+
 IMAGE_OPTIONS = ("image_tag", "image_list", "image_dropdown")
 
 
@@ -82,6 +103,17 @@ def name_a_template(case) -> None:
         body.pop(key, None)
 
 
+def ask_for_little(case) -> None:
+    """Lets half of the good containers fit a machine: the document cannot list the site's types."""
+    body = case.body
+    is_good = case.meta is not None and case.meta.generation.mode.is_positive
+    if not is_good or not isinstance(body, dict) or "runtime_constraints" not in body or draw(json.dumps(body, default=str), 2) == 0:
+        return
+    body["runtime_constraints"] = {"vcpus": 1, "ram": 1}
+    for key in ("mounts", "scheduling_parameters"):
+        body.pop(key, None)
+
+
 @schemathesis.auth()
 class Tokens:
     """Chooses a token with the right to ask: an administrator's, the user's in the path, or a user's, one for each tenant."""
@@ -91,13 +123,18 @@ class Tokens:
 
     def set(self, case, data, context):
         token = data
+        follow_what_ends(case)
         name = name_existing(case)
         name_an_image(case)
         name_a_template(case)
+        name_in_query(case)
+        ask_for_little(case)
         if case.path.startswith("/activity/lab/"):
             token = LABS.get(name) or LABS[sorted(LABS)[draw(name, len(LABS))]]
         elif "exec:notebook" in scopes_of(context.operation):
-            token = USERS.get(name) or USERS[NAMES[draw(name, len(NAMES))]]
+            token = USERS.get(OWNERS.get(name, name)) or USERS[NAMES[draw(name, len(NAMES))]]
+        elif any("managementToken" in each for each in context.operation.definition.raw.get("security", [])):
+            token = OPERATOR
         case.headers["Authorization"] = f"Bearer {token}"
 
 
@@ -130,8 +167,9 @@ def filter_failure(context, failure, case, response) -> bool:
     if kind == "UseAfterFree":
         # After 202 the lab is still shown until its deletion is done, and its events can be read for ten minutes more.
         # 204 says that no event follows the named one.
+        # A container stays, and is Cancelled.
         is_stream = "text/event-stream" in str(response.headers.get("content-type"))
-        return not (b'"terminating"' in response.content or is_stream or response.status_code == 204)
+        return not (b'"terminating"' in response.content or "/containers/" in case.path or is_stream or response.status_code == 204)
     if kind == "RejectedPositiveData" and response.status_code == 400:
         # Header values that Schemathesis counts as valid although the document's pattern forbids them.
         headers = {name.lower(): value for name, value in (case.headers or {}).items()}

@@ -5,7 +5,7 @@ import { parseFuzzOptions } from './options.ts'
 describe('parseFuzzOptions', () => {
   it('has defaults when no option is given', () => {
     expect(parseFuzzOptions([])).toEqual({
-      ...{ tenants: false, apps: false, idle: false },
+      ...{ tenants: false, apps: false, dispatch: false, idle: false },
       ...{ seconds: 60, seed: undefined, replicas: 3, users: 20 },
     })
   })
@@ -23,6 +23,11 @@ describe('parseFuzzOptions', () => {
   it('takes the API of apps, which no other process has', () => {
     expect(parseFuzzOptions(['--apps'])).toMatchObject({ apps: true, users: 20 })
     expect(() => parseFuzzOptions(['--apps', '--idle'])).toThrow('--apps: a process that serves apps')
+  })
+
+  it('takes the API of containers, which no other process has', () => {
+    expect(parseFuzzOptions(['--dispatch'])).toMatchObject({ dispatch: true, users: 20 })
+    expect(() => parseFuzzOptions(['--dispatch', '--idle'])).toThrow('--dispatch: a process for containers')
   })
 
   it('takes fractions of minutes, and a seed', () => {

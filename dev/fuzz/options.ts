@@ -6,6 +6,7 @@ export const usage = `usage: npm run fuzz -- [OPTIONS]
 
   --tenants           the API of tenants, with three people, instead of that of labs
   --apps              the API of apps, with members and strangers of a group
+  --dispatch          the API of containers, and that of operators
   --idle              the routes of activity, with labs of half of the users
   --minutes N         how long requests are made up (default 1; parts of a minute may be given)
   --seed N            with this seed, as the line of an earlier run has it
@@ -16,6 +17,7 @@ export const usage = `usage: npm run fuzz -- [OPTIONS]
 export interface FuzzOptions {
   readonly tenants: boolean
   readonly apps: boolean
+  readonly dispatch: boolean
   readonly idle: boolean
   readonly seconds: number
   readonly seed: number | undefined
@@ -25,15 +27,18 @@ export interface FuzzOptions {
 
 /** @throws {UsageError} */
 export function parseFuzzOptions(args: readonly string[]): FuzzOptions {
-  const { tenants, apps, idle, minutes, seed, replicas, users } = parse(args)
+  const { tenants, apps, dispatch, idle, minutes, seed, replicas, users } = parse(args)
   const seconds = Math.round(Number(minutes) * 60)
   if (!(seconds >= 1 && seconds <= 86_400)) throw new UsageError(`--minutes: must be more than 0, not ${minutes}`)
   if (tenants && idle) throw new UsageError('--idle: a process that serves tenants has no labs')
   if (apps && (tenants || idle)) throw new UsageError('--apps: a process that serves apps has neither labs nor tenants')
+  if (dispatch && (tenants || apps || idle))
+    throw new UsageError('--dispatch: a process for containers has nothing else')
   if (tenants && users !== undefined) throw new UsageError('--users: tenants have three people')
   return {
     tenants,
     apps,
+    dispatch,
     idle,
     seconds,
     seed: seed === undefined ? undefined : whole('seed', seed, 0),
@@ -47,6 +52,7 @@ function parse(args: readonly string[]) {
   const options = {
     tenants: { type: 'boolean', default: false },
     apps: { type: 'boolean', default: false },
+    dispatch: { type: 'boolean', default: false },
     idle: { type: 'boolean', default: false },
     minutes: text('1'),
     seed: { type: 'string' },

@@ -30,6 +30,14 @@ export interface People {
   readonly templates?: readonly string[]
   /** Groups of which half of the users are members. */
   readonly groups?: readonly string[]
+  /** The token of operators. */
+  readonly operator?: string
+  /** Owners of containers, by uuid. */
+  readonly containers?: Readonly<Record<string, string>>
+  /** One of them, which runs no more. */
+  readonly ended?: string
+  /** Ids of machines of a cloud. */
+  readonly instances?: readonly string[]
 }
 
 export interface SceneOptions extends Pick<FuzzOptions, 'replicas' | 'users'> {
