@@ -1,12 +1,14 @@
 /** The halves of a pair: many labs made by Skylab, or by the bare loop, each on a new stack that is thrown away. */
 import { mkdirSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { blockBeside } from '../../dev/dispatch/beside.ts'
 import type { ConfigInput } from '../../dev/stack/config.ts'
 import { applyRights } from '../../dev/stack/stack.ts'
 import { readConfig } from '../../src/settings/load.ts'
 import { type AuditedRequest, controllerRequests } from '../measure/audit.ts'
 import { type BenchContext, type BenchStack, settle, withBenchStack } from '../measure/bench-stack.ts'
 import { openWarmCrowd } from '../measure/crowd.ts'
+import { startIdleDispatch } from '../measure/idle-dispatch.ts'
 import { startIdleTenants } from '../measure/idle-tenants.ts'
 import type { LoadResult } from '../measure/load.ts'
 import { callsOf } from '../measure/metrics.ts'
@@ -26,6 +28,8 @@ export interface HalfOptions extends BenchContext {
   readonly program?: string | undefined
   /** Whether the cluster has the wing of tenants too, without a tenant. */
   readonly tenants?: boolean
+  /** Whether a process for containers stands beside, without a container. */
+  readonly dispatch?: boolean
   /** Whether the replicas run the idle engine. */
   readonly idle?: boolean
   /** Addresses of pods. */
@@ -74,6 +78,7 @@ export function skylabHalf(options: HalfOptions): Promise<SkylabHalf> {
   return withHalf(options, replicas, async bench => {
     const { warmUp, measured } = usersOf(bench, options)
     if (options.tenants) await startIdleTenants(bench, signal)
+    if (options.dispatch) await startIdleDispatch(bench, signal)
     const crowd = await openWarmCrowd(bench, { warmUp, replicas, signal })
     const memory = () => bench.stack.replicas.map(({ pid }) => memoryOf(pid))
     const bare = await crowd.askBare({ users: measured, perSecond })
@@ -109,16 +114,14 @@ export function loopHalf(options: HalfOptions): Promise<LoopHalf> {
 }
 
 /** Nothing is stopped meanwhile. */
-const withIdle = {
-  overrides: { idle: { enabled: true, rules: [{ name: 'all', idleTimeoutSeconds: 86_400 }] } } satisfies ConfigInput,
-}
+const withIdle: ConfigInput = { idle: { enabled: true, rules: [{ name: 'all', idleTimeoutSeconds: 86_400 }] } }
 
 function withHalf<T>(options: HalfOptions, replicas: number, work: (bench: BenchStack) => Promise<T>): Promise<T> {
-  const { profile, labs, warmUp, idle } = options
+  const { profile, labs, warmUp, idle, dispatch } = options
   if (profile !== undefined) mkdirSync(profile, { recursive: true })
   const nodeArgs = profile === undefined ? [] : [profilerArg(profile)]
-  const more = idle ? withIdle : {}
-  return withBenchStack({ ...options, ...more, users: labs + warmUp, replicas, nodeArgs }, work)
+  const overrides = { ...(idle && withIdle), ...(dispatch && { dispatch: blockBeside }) }
+  return withBenchStack({ ...options, overrides, users: labs + warmUp, replicas, nodeArgs }, work)
 }
 
 function profilerArg(folder: string): string {

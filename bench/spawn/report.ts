@@ -18,6 +18,8 @@ export interface ReportOptions extends Omit<CpuOptions, 'skylab' | 'loop'> {
   readonly beside: readonly SkylabHalf[]
   /** Halves beside the wing of tenants, one in each pair, or none. */
   readonly withTenants: readonly SkylabHalf[]
+  /** Halves beside a process for containers, one in each pair, or none. */
+  readonly withDispatch: readonly SkylabHalf[]
   /** Halves with the idle engine, one in each pair, or none. */
   readonly idle: readonly SkylabHalf[]
   /** Halves with one replica. */
@@ -26,7 +28,16 @@ export interface ReportOptions extends Omit<CpuOptions, 'skylab' | 'loop'> {
 }
 
 /** Medians over the pairs unless a name says otherwise. */
-export function report({ pairs, beside, withTenants, idle, singles, warmUp, ...options }: ReportOptions): object {
+export function report({
+  pairs,
+  beside,
+  withTenants,
+  withDispatch,
+  idle,
+  singles,
+  warmUp,
+  ...options
+}: ReportOptions): object {
   const skylab = pairs.map(pair => pair.skylab)
   const loop = pairs.map(pair => pair.loop)
   const removed = pairs.find(pair => pair.skylab.removed)
@@ -38,6 +49,7 @@ export function report({ pairs, beside, withTenants, idle, singles, warmUp, ...o
     ...(removed && { removal: removalFigures(removed, options.labs + warmUp) }),
     ...(beside.length > 0 && { beside: besideFigures(skylab, beside, loop, options) }),
     ...(withTenants.length > 0 && { with_tenants: wingFigures(skylab, withTenants, loop, options) }),
+    ...(withDispatch.length > 0 && { with_dispatch: wingFigures(skylab, withDispatch, loop, options) }),
     ...(idle.length > 0 && { with_idle: wingFigures(skylab, idle, loop, options) }),
     ...(singles.length > 0 && {
       one_replica: {

@@ -2,7 +2,7 @@
  * Many labs at once on nodes of KWOK: Skylab and a bare loop in turns, each on a new stack. docs/bench.md explains the
  * result.
  *   npm run bench -- spawn [--labs 100] [--pairs 5] [--replicas 3] [--singles 1] [--steady] [--warm-up 100] [--kwok N]
- *     [--beside PROGRAM] [--with-tenants] [--idle] [--profile FOLDER]
+ *     [--beside PROGRAM] [--with-tenants] [--with-dispatch] [--idle] [--profile FOLDER]
  */
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -30,6 +30,8 @@ interface Options {
   readonly beside: string | undefined
   /** Whether each pair has a half beside the wing of tenants. */
   readonly withTenants: boolean
+  /** Whether each pair has a half beside a process for containers. */
+  readonly withDispatch: boolean
   /** Whether each pair has a half with the idle engine. */
   readonly idle: boolean
   readonly profile: string | undefined
@@ -78,6 +80,7 @@ function readOptions(args: readonly string[]): Options {
       steady: { type: 'boolean', default: false },
       beside: { type: 'string' },
       'with-tenants': { type: 'boolean', default: false },
+      'with-dispatch': { type: 'boolean', default: false },
       idle: { type: 'boolean', default: false },
       profile: { type: 'string' },
     },
@@ -85,10 +88,10 @@ function readOptions(args: readonly string[]): Options {
   const [labs, pairs, warmUp] = [Number(values.labs), Number(values.pairs), Number(values['warm-up'])]
   const kwok = Number(values.kwok ?? nodesFor(labs + warmUp))
   const singles = Math.min(pairs, Number(values.singles))
-  const { steady, profile, idle, 'with-tenants': withTenants } = values
+  const { steady, profile, idle, 'with-tenants': withTenants, 'with-dispatch': withDispatch } = values
   const beside = values.beside && resolve(values.beside)
   const replicas = Number(values.replicas)
-  return { labs, pairs, replicas, singles, warmUp, kwok, steady, beside, withTenants, idle, profile }
+  return { labs, pairs, replicas, singles, warmUp, kwok, steady, beside, withTenants, withDispatch, idle, profile }
 }
 
 interface Done {
@@ -97,6 +100,8 @@ interface Done {
   readonly beside: readonly SkylabHalf[]
   /** Halves beside the wing of tenants, one in each pair. */
   readonly withTenants: readonly SkylabHalf[]
+  /** Halves beside a process for containers, one in each pair. */
+  readonly withDispatch: readonly SkylabHalf[]
   /** Halves with the idle engine, one in each pair. */
   readonly idle: readonly SkylabHalf[]
   readonly singles: readonly SkylabHalf[]
@@ -111,7 +116,7 @@ interface Steady {
 
 /** The last pair removes its labs too. */
 async function halvesOf(
-  { pairs, singles, steady, beside, withTenants, idle, profile, labs }: Options,
+  { pairs, singles, steady, beside, withTenants, withDispatch, idle, profile, labs }: Options,
   common: Omit<HalfOptions, 'removes' | 'idle'>,
 ): Promise<Done> {
   const { progress } = common
@@ -123,6 +128,7 @@ async function halvesOf(
     pairs: [] as Pair[],
     beside: [] as SkylabHalf[],
     withTenants: [] as SkylabHalf[],
+    withDispatch: [] as SkylabHalf[],
     idle: [] as SkylabHalf[],
     singles: [] as SkylabHalf[],
     steady: [] as Steady[],
@@ -135,6 +141,7 @@ async function halvesOf(
     const other = beside && (await half(skylabHalf, `beside ${number}`, { program: beside }))
     if (other) done.beside.push(other)
     if (withTenants) done.withTenants.push(await half(skylabHalf, `with tenants ${number}`, { tenants: true }))
+    if (withDispatch) done.withDispatch.push(await half(skylabHalf, `with dispatch ${number}`, { dispatch: true }))
     if (idle) done.idle.push(await half(skylabHalf, `with idle ${number}`, { idle: true }))
     const loop = await half(loopHalf, `loop ${number}`, { removes })
     const skylab = early ?? (await ours())

@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
+import { blockBeside, userBeside } from '../../../dev/dispatch/beside.ts'
 import { freePort } from '../../../dev/process/ports.ts'
 import type { Redis, RedisOptions } from '../../../dev/redis/redis.ts'
 import { type ConfigInput, makeSealingKey, stackConfig } from '../../../dev/stack/config.ts'
@@ -35,6 +36,9 @@ const times = { compareIntervalSeconds: 3600, drainSeconds: 15 }
 /** Environment variable of a run: all fleets stop labs that nobody uses, after a day. */
 const idleVariable = 'SKYLAB_IDLE'
 const idleAfterADay: ConfigInput['idle'] = { enabled: true, rules: [{ name: 'all', idleTimeoutSeconds: 86_400 }] }
+
+/** Environment variable of a run: beside every fleet stands a process for containers, with a user of its own of the same Redis. */
+export const hasDispatchBeside = process.env.SKYLAB_DISPATCH === '1'
 
 /** Tests send requests faster than people, from few users. */
 const generous = {
@@ -135,6 +139,7 @@ export async function prepare(options: FleetOptions): Promise<FleetParts> {
   const program = await programWithout([process.env[controlVariable], options.control].join(','))
   const redis = await startTestRedis({
     ...{ stateDir, keyPrefix: options.config?.redis?.keyPrefix, tls: isByTls(options) ? redisTls() : undefined },
+    ...(hasDispatchBeside && { users: [userBeside] }),
     ...options.redis,
   })
   const ports = await Promise.all(Array.from({ length: options.replicas ?? 3 }, freePorts))
@@ -178,6 +183,7 @@ function configFor(name: string, options: FleetOptions, { redisUrl, kubeconfig }
     logLevel: 'debug',
     installation,
     ...(process.env[idleVariable] === '1' && { idle: idleAfterADay }),
+    ...(hasDispatchBeside && { dispatch: blockBeside }),
     ...config,
     api: withTls(options, { ...cold, ...(options.defaultRates ? config.api : generously(config.api)) }),
     engine: { ...quick, ...config.engine },
@@ -186,7 +192,7 @@ function configFor(name: string, options: FleetOptions, { redisUrl, kubeconfig }
   const made = stackConfig({ redisUrl, kubeconfig, images, labsOnKwok, overrides })
   return {
     ...made,
-    redis: { keyPrefix: 'skylab', ...(isByTls(options) && { caFile: testTls().authority.caFile }), ...made.redis },
+    redis: { keyPrefix: 'skylab', ...redisTrust(options), ...made.redis },
     lab: { namespacePrefix, terminationGraceSeconds: 1, ...fullLab?.lab, ...made.lab },
     // A control may remove the policy.
     kubernetes: {
@@ -199,6 +205,10 @@ function configFor(name: string, options: FleetOptions, { redisUrl, kubeconfig }
     images: { prepull: { enabled: false }, ...made.images },
   }
 }
+
+/** The part of the block `redis` by which processes trust it. */
+export const redisTrust = (options: Pick<FleetOptions, 'tls'>): ConfigInput['redis'] =>
+  isByTls(options) ? { caFile: testTls().authority.caFile } : {}
 
 export const isByTls = ({ tls = everythingByTls }: Pick<FleetOptions, 'tls'>) => tls
 

@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, type RunnerTestSuite, type TestContext } from 'vitest'
+import { startBeside } from '../../../dev/dispatch/beside.ts'
 import { waitUntil } from '../../../dev/process/api-client.ts'
 import type { Redis } from '../../../dev/redis/redis.ts'
 import type { ConfigInput } from '../../../dev/stack/config.ts'
@@ -28,8 +29,10 @@ import {
   configFile,
   type FleetOptions,
   type FleetParts,
+  hasDispatchBeside,
   isByTls,
   prepare,
+  redisTrust,
   runsOther,
   termsOf,
 } from './fleet-parts.ts'
@@ -71,6 +74,8 @@ export class Fleet {
   readonly #ports: readonly ReplicaPorts[]
   readonly #proxies: readonly Proxies[]
   readonly #replicas: (Replica | undefined)[] = []
+  /** The process for containers, where the run wants one beside. */
+  #dispatch: Replica | undefined
   #readBacks: number
   #balancer: Promise<Balancer> | undefined
   #turn = 0
@@ -108,6 +113,7 @@ export class Fleet {
     for (const { point, effect, ...more } of options.failpoints ?? []) fleet.failpoints.arm(point, effect, more)
     try {
       await Promise.all(fleet.#ports.map((_, index) => fleet.start(index, { ready: false })))
+      if (hasDispatchBeside) await fleet.#startDispatch()
       if (options.ready !== false) await fleet.ready()
       if (options.readBack !== undefined) await fleet.#measureBaseline()
       return fleet
@@ -302,9 +308,18 @@ export class Fleet {
   }
 
   /** Ends everything and removes the fleet's objects. With `keepLogs` its logs stay until `npm test` moves them. */
+  /** It lacks no guard, and no failpoint reaches it. */
+  async #startDispatch(): Promise<void> {
+    const { stateDir, redis } = this
+    const { program, nodeArgs, env } = this.#program
+    const beside = { stateDir, redisUrl: redis.url, redis: redisTrust(this.#options), program, nodeArgs, env }
+    this.#dispatch = await startBeside(beside)
+    await this.#dispatch.ready()
+  }
+
   async stop({ keepLogs = false }: { readonly keepLogs?: boolean } = {}): Promise<void> {
     const balancer = await this.#balancer?.catch(() => undefined)
-    await Promise.all([balancer?.stop(), ...this.#replicas.map(replica => replica?.stop(0))])
+    await Promise.all([balancer?.stop(), this.#dispatch?.stop(0), ...this.#replicas.map(replica => replica?.stop(0))])
     await Promise.all(this.#proxies.flatMap(({ redis, kubernetes }) => [redis.shut(), kubernetes.shut()]))
     await Promise.all([this.redis.stop(), this.world.removeAll()])
     if (!this.#options.account) await revokeInstallation(this.world.kube, this.#config, this.name)
