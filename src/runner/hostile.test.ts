@@ -10,13 +10,14 @@ import { longestLineBytes } from '../dispatch/protocol.ts'
 
 const uuid = uuidOf(1)
 
-/** Says lines as they are, and returns as many answers. */
+/** Says lines as they are, and returns as many answers; beats come beside them. */
 async function say(machine: TestMachine, lines: readonly string[]): Promise<Record<string, unknown>[]> {
   const child = machine.spawn()
   const answers: Record<string, unknown>[] = []
   child.stdin!.write(lines.map(line => `${line}\n`).join(''))
   for await (const line of createInterface({ input: child.stdout! })) {
-    answers.push(JSON.parse(line))
+    const said = JSON.parse(line)
+    if (said.type !== 'beat') answers.push(said)
     if (answers.length === lines.length) break
   }
   child.kill('SIGKILL')
