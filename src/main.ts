@@ -25,12 +25,17 @@ const usage = `usage: skylab serve --config FILE             answer requests unt
        skylab vet --config FILE [--against FILE] [--json]
        skylab vet --config FILE --write FILE  compare what the cluster gives to users of tenants with what was vetted for its
                                               version of Kubernetes, or with a file; --write records it as vetted
+       skylab instance list | hold ID | drain ID | run ID | kill ID --reason TEXT [--url URL --token-file FILE] [--json]
+                                              show the machines of a running installation, and act on one
+       skylab container list | kill UUID --reason TEXT [--url URL --token-file FILE] [--json]
+                                              show its queue, with why each container waits, and cancel one
        skylab runner attach [--engine docker|podman|process]
        skylab runner --list | --kill UUID     run containers on this rented machine for a keeper, at the standard streams; for
                                               humans: list what runs, or end it
        skylab --help | --version
 
-In the environment: SKYLAB_PORT, SKYLAB_MONITORING_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY override the file.
+In the environment: SKYLAB_URL and SKYLAB_MANAGEMENT_TOKEN_FILE stand for --url and --token-file.
+SKYLAB_PORT, SKYLAB_MONITORING_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY override the file.
 ENABLE_CULLING, CULL_IDLE_TIME, IDLENESS_CHECK_PERIOD add to it for notebooks.
 PGHOST, PGPORT, PGDATABASE, PGUSER, PGPASSWORD, PGSSLROOTCERT and NC_PROJECT_ID, NC_BIGQUERY_DATASET_NAME,
 NC_BIGQUERY_TABLE_NAME add to it for the bills of tenants.
@@ -58,22 +63,31 @@ export async function main(args: readonly string[], invocation: Invocation): Pro
     await (await import('./clouds/loopback/machine.ts')).runMachine(args[1])
     return undefined
   }
-  const command = parseCommand(args)
-  if (command === undefined) {
+  const ofOperators = operatorCommand(args)
+  const command = ofOperators ? undefined : parseCommand(args)
+  if (command === undefined && ofOperators === undefined) {
     err(usage)
     return codes.refused
   }
-  if (command.kind === 'help' || command.kind === 'version') {
+  if (command?.kind === 'help' || command?.kind === 'version') {
     out(command.kind === 'help' ? usage : `skylab ${packageJson.version}\n`)
     return codes.ok
   }
   try {
-    return await run(command, invocation)
+    return await (ofOperators ? ofOperators(invocation) : run(command as FileCommand, invocation))
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     err(`${error.message}\n`)
     return codes.refused
   }
+}
+
+/** Commands that name their own problems, and have more than one word. */
+function operatorCommand([name, ...args]: readonly string[]): ((by: Invocation) => Promise<number>) | undefined {
+  if (args.includes('--help')) return undefined
+  if (name === 'instance') return async by => (await import('./cli/instance.ts')).instance(args, by.env, by)
+  if (name === 'container') return async by => (await import('./cli/container.ts')).container(args, by.env, by)
+  return undefined
 }
 
 /** Loads modules of the chosen command only. */

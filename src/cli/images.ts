@@ -6,6 +6,7 @@ import { readCatalogue } from '../images/catalogue/read.ts'
 import { type Catalogue, type CatalogueImage, imageTypes } from '../images/catalogue/types.ts'
 import { createImageSource } from '../images/registry/create.ts'
 import { loadRegistrySettings } from '../settings/load-registry.ts'
+import { columns } from './columns.ts'
 import { codes, type Output, warningsTo } from './output.ts'
 
 export interface ImagesCommand {
@@ -45,19 +46,13 @@ function tablesOf(name: string, { types, prepull, all }: Catalogue): string {
   const head = ['TAG', 'NAME', 'DIGEST', 'ALIASES']
   return [
     `${name}: ${all.length} ${all.length === 1 ? 'image' : 'images'}\n`,
-    table(['TYPE', ...head], typeRows),
-    table(['PREPULLED', ...head.slice(1)], prepull.map(row)),
-    table(['ALL', ...head.slice(1)], all.map(row)),
+    columns(['TYPE', ...head], typeRows),
+    columns(['PREPULLED', ...head.slice(1)], prepull.map(row)),
+    columns(['ALL', ...head.slice(1)], all.map(row)),
   ].join('\n')
 }
 
 /** The part of a digest that people compare. */
 function row({ tag, name, digest, aliases }: CatalogueImage): string[] {
   return [tag, name, digest?.slice(0, 'sha256:'.length + 12) ?? '-', aliases.join(' ')]
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((title, i) => rows.reduce((most, cells) => Math.max(most, cells[i]!.length), title.length))
-  const lines = [head, ...rows].map(cells => cells.map((cell, i) => cell.padEnd(widths[i]!)).join('  '))
-  return lines.map(line => `${line.trimEnd()}\n`).join('')
 }
