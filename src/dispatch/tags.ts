@@ -24,11 +24,14 @@ export const tagNames = (prefix: string): TagNames => ({
 })
 
 /** Each use of a token has a key of its own, so that what one shows says nothing of the others. */
-export const keyFor = (token: string, use: 'instance set' | 'instance secret' | 'warrant'): Buffer =>
+export const keyFor = (token: string, use: 'instance set' | 'instance secret' | 'warrant' | 'cloudtest set'): Buffer =>
   createHmac('sha256', token).update(`skylab dispatch ${use}`).digest()
 
 /** The value of the tag `InstanceSetID`: it tells nothing of the token. */
 export const instanceSetIdOf = (token: string): string => keyFor(token, 'instance set').toString('hex').slice(0, 40)
+
+/** The same for machines of `skylab cloudtest`: no installation takes them for its own. */
+export const cloudtestSetIdOf = (token: string): string => keyFor(token, 'cloudtest set').toString('hex').slice(0, 40)
 
 /** The ids that are ours: that of the present token, which new machines get, and those of the ones before. */
 export function instanceSetIds(token: string, previous: readonly string[]): readonly [string, ...string[]] {

@@ -1,4 +1,5 @@
 /** Joins the cloud of the configuration. Its driver is loaded only where it is named. */
+import type { Clock } from '../../base/clock.ts'
 import type { Driver } from '../../clouds/driver.ts'
 import { quotaGroupOf } from '../../clouds/ec2/requests.ts'
 import { loopbackParameters } from '../../config/dispatch.ts'
@@ -9,11 +10,16 @@ import type { Basics } from '../basics.ts'
 /** The longest call to a cloud that a former owner may still have in flight. */
 export const longestCallMs = 30_000
 
-export async function makeDriver({ config, settings, clock }: Basics): Promise<Driver> {
-  const { CloudVMs } = config.dispatch!
+type Dispatch = NonNullable<Basics['config']['dispatch']>
+
+export function makeDriver({ config, settings, clock }: Basics): Promise<Driver> {
   const { token, previousTokens } = settings.dispatch!
-  const { instanceSetId } = tagNames(CloudVMs.TagKeyPrefix)
-  const sets = { tag: instanceSetId, values: instanceSetIds(token, previousTokens) }
+  return driverOf(config.dispatch!, instanceSetIds(token, previousTokens), clock)
+}
+
+/** @param values of the tag `InstanceSetID`: the driver sees and touches machines with one of them alone */
+export async function driverOf({ CloudVMs }: Dispatch, values: readonly string[], clock: Clock): Promise<Driver> {
+  const sets = { tag: tagNames(CloudVMs.TagKeyPrefix).instanceSetId, values }
   if (CloudVMs.Driver === 'loopback') {
     const { createLoopbackDriver } = await import('../../clouds/loopback/driver.ts')
     const { Directory: directory } = loopbackParameters.parse(CloudVMs.DriverParameters)
@@ -25,13 +31,13 @@ export async function makeDriver({ config, settings, clock }: Basics): Promise<D
 }
 
 /** Who logs in at machines; undefined: root. */
-export function loginOf({ CloudVMs }: NonNullable<Basics['config']['dispatch']>): string | undefined {
+export function loginOf({ CloudVMs }: Dispatch): string | undefined {
   return CloudVMs.Driver === 'ec2' ? ec2Parameters.parse(CloudVMs.DriverParameters).AdminUsername : undefined
 }
 
 /** Types of a group share a quota of the cloud. */
-export function groupingOf({ config }: Pick<Basics, 'config'>): (providerType: string, preemptible: boolean) => string {
-  const { Driver, DriverParameters } = config.dispatch!.CloudVMs
+export function groupingOf({ CloudVMs }: Dispatch): (providerType: string, preemptible: boolean) => string {
+  const { Driver, DriverParameters } = CloudVMs
   if (Driver === 'loopback') return () => 'this host'
   const { InstanceTypeQuotaGroups } = ec2Parameters.parse(DriverParameters)
   return (type, preemptible) => quotaGroupOf(type, preemptible, InstanceTypeQuotaGroups)

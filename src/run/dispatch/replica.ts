@@ -28,7 +28,7 @@ export async function makeDispatchReplica(settings: Settings, createTracing?: Cr
     whyComparing: () => (pool.comparer.trouble === undefined ? undefined : 'the cloud cannot be compared now'),
   })
   const driver = await makeDriver(basics)
-  const types = typesOf(config.dispatch!, groupingOf(basics))
+  const types = typesOf(config.dispatch!, groupingOf(config.dispatch!))
   const throttles = new Throttles({
     ...{ store: store.scheduling, machines: store.machines, clock },
     groupOf: type => types.get(type)?.group ?? type,
