@@ -29,6 +29,9 @@ const usage = `usage: skylab serve --config FILE             answer requests unt
                                               show the machines of a running installation, and act on one
        skylab container list | kill UUID --reason TEXT [--url URL --token-file FILE] [--json]
                                               show its queue, with why each container waits, and cancel one
+       skylab cloudtest --config FILE [--instance-type NAME] [--image-id ID] [--container-image IMAGE] [--command TEXT]
+                        [--destroy-existing] [--json]
+                                              make one machine in the cloud, run a command there and end it, each step timed
        skylab runner attach [--engine docker|podman|process]
        skylab runner --list | --kill UUID     run containers on this rented machine for a keeper, at the standard streams; for
                                               humans: list what runs, or end it
@@ -41,6 +44,7 @@ PGHOST, PGPORT, PGDATABASE, PGUSER, PGPASSWORD, PGSSLROOTCERT and NC_PROJECT_ID,
 NC_BIGQUERY_TABLE_NAME add to it for the bills of tenants.
 rights and tables contact no server; images and render contact only the registry, and vet only the Kubernetes API. render masks secret values unless --secrets is given.
 heal contacts Redis and the Kubernetes API, where dispatch runs Redis alone, and changes nothing without --apply.
+cloudtest contacts the cloud and its machine alone.
 Exit codes: 0 success, 1 failed, 2 the command or a file is wrong.
 `
 
@@ -87,6 +91,7 @@ function operatorCommand([name, ...args]: readonly string[]): ((by: Invocation) 
   if (args.includes('--help')) return undefined
   if (name === 'instance') return async by => (await import('./cli/instance.ts')).instance(args, by.env, by)
   if (name === 'container') return async by => (await import('./cli/container.ts')).container(args, by.env, by)
+  if (name === 'cloudtest') return async by => (await import('./cli/cloudtest.ts')).cloudtest(args, by)
   return undefined
 }
 

@@ -88,6 +88,8 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   'src/runner': ['src/base', 'src/dispatch/protocol.ts', 'src/dispatch/lines.ts'],
   // The machines of a cloud, each as one long operation.
   'src/machines': [...['src/base', 'src/telemetry', 'src/store', 'src/ops', 'src/dispatch', 'src/clouds', 'src/ssh']],
+  // One machine from its creation to its end, to test a cloud and an image; by the pieces of keepers, without Redis.
+  'src/cloudtest': ['src/base', 'src/dispatch', 'src/clouds', 'src/ssh', 'src/machines'],
   // Decides for all replicas, by lease: who gets which machine, and what the cloud has that no record knows.
   'src/pool': ['src/base', 'src/telemetry', 'src/store', 'src/leases', 'src/duties', 'src/dispatch', 'src/clouds'],
   // The HTTP API, and the processes.

@@ -10,6 +10,9 @@ import type { Basics } from '../basics.ts'
 /** The longest call to a cloud that a former owner may still have in flight. */
 export const longestCallMs = 30_000
 
+/** How old a listing of each cloud may be. AWS names no bound; minutes were seen. */
+export const lagMs = { ec2: 60_000, loopback: 0 }
+
 type Dispatch = NonNullable<Basics['config']['dispatch']>
 
 export function makeDriver({ config, settings, clock }: Basics): Promise<Driver> {

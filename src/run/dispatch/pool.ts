@@ -9,7 +9,7 @@ import { Scheduler } from '../../pool/scheduler.ts'
 import { Sweeper } from '../../pool/sweep.ts'
 import { Tagging } from '../../pool/tagging.ts'
 import type { Basics } from '../basics.ts'
-import { longestCallMs } from './cloud.ts'
+import { lagMs, longestCallMs } from './cloud.ts'
 import type { DispatchSight } from './sight.ts'
 import type { DispatchStore } from './store.ts'
 
@@ -21,9 +21,6 @@ export interface PoolShared {
 
 /** Of a machine's whole life: ten years. What ends it are rules, never this. */
 const lifeMs = 315_360_000_000
-/** How old a listing of each cloud may be. AWS names no bound; minutes were seen. */
-const lagMs = { ec2: 60_000, loopback: 0 }
-
 export function joinPool(basics: Basics, store: DispatchStore, { cloud, types, sight }: PoolShared) {
   const { config, settings, clock, log } = basics
   const dispatch = config.dispatch!
