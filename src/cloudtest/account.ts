@@ -179,16 +179,17 @@ export class Account {
     return left
   }
 
-  /** The machine of the test whose answer was lost, if it shows up in time. */
-  async missed(signal: AbortSignal): Promise<readonly string[]> {
+  /** The machine of the test; after a lost answer, what shows up in time. */
+  async own(signal: AbortSignal): Promise<readonly string[]> {
+    if (this.#made !== undefined) return [this.#made]
+    if (!this.#mayHaveMore) return []
     const { clock, steps, lagMs } = this.#options
-    const untilMs = clock.monotonicMs() + lagMs
     const look = async () => {
       const { machines } = await this.look(signal)
       if (machines.length === 0) throw new NotYet('no machine of the lost answer has appeared')
       return machines.map(({ id }) => id)
     }
-    return steps.until(untilMs, signal, isLater, look).catch(() => [])
+    return steps.until(clock.monotonicMs() + lagMs, signal, isLater, look).catch(() => [])
   }
 }
 

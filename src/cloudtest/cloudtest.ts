@@ -144,18 +144,20 @@ const madeWords = ({ id }: Instance, { providerType, image }: Intent) =>
 async function end(steps: Steps, account: Account, left: Left, signal: AbortSignal): Promise<void> {
   if (account.made === undefined && !account.mayHaveMore && !account.hasInterfaces) return
   const work = async () => {
-    const ids = account.made === undefined ? await account.missed(signal) : [account.made]
+    const ids = await account.own(signal)
     await endAll(account, { machines: ids, interfaces: [] }, left, signal)
     if (account.hasInterfaces && left.size === 0)
       await endAll(account, { ...(await account.look(signal)), machines: [] }, left, signal)
     if (left.size > 0) throw new Error(wordsOf(left))
     return ids
   }
-  const none = 'the answer was lost, and no machine has appeared: look again with --destroy-existing'
-  await steps.run('destroy', work, ids =>
-    ids.length > 0 ? `${ids.join(', ')} is gone` : account.mayHaveMore ? none : '',
-  )
+  await steps.run('destroy', work, ids => (ids.length > 0 ? `${ids.join(', ')} is gone` : noneWords(account)))
 }
+
+const noneWords = ({ mayHaveMore }: Account) =>
+  mayHaveMore
+    ? 'the answer was lost, and no machine has appeared: look again with --destroy-existing'
+    : 'there was no machine; its interfaces are gone'
 
 async function endAll(
   account: Account,
