@@ -36,9 +36,14 @@ export async function ownCloud(options: Omit<CloudOptions, 'stateDir'> = {}): Pr
 }
 
 /** A driver as an installation with this set has it. */
-export function driverOf({ parameters }: Pick<Cloud, 'parameters'>, set: string, over: object = {}): Driver {
+export function driverOf(
+  { parameters }: Pick<Cloud, 'parameters'>,
+  set: string,
+  over: object = {},
+  tag = 'InstanceSetID',
+): Driver {
   const parsed = ec2Parameters.parse({ ...parameters, ...over })
-  return createEc2Driver({ parameters: parsed, sets: { tag: 'InstanceSetID', values: [set] }, clock: systemClock })
+  return createEc2Driver({ parameters: parsed, sets: { tag, values: [set] }, clock: systemClock })
 }
 
 /** Nobody has the other half of it. */
