@@ -1,9 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import { instanceSetIdOf, instanceSetIds, matchesSecretTag, secretTag, tagNames } from './tags.ts'
+import { cloudtestSetIdOf, instanceSetIdOf, instanceSetIds, matchesSecretTag, secretTag, tagNames } from './tags.ts'
 
 const token = 'a'.repeat(32)
 const old = 'b'.repeat(32)
 const secret = '0123456789abcdef0123456789abcdef01234567'
+
+it('cloudtestSetIdOf is the set of no installation', () => {
+  const ids = [cloudtestSetIdOf(token), ...instanceSetIds(token, [old])]
+  expect(new Set(ids).size).toBe(3)
+  expect(ids[0]).toMatch(/^[0-9a-f]{40}$/)
+})
 
 describe('instanceSetIds', () => {
   it('has the id of the present token first, and tells nothing of tokens', () => {
