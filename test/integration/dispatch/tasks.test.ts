@@ -1,25 +1,12 @@
 /** Tasks of operators, by the commands of docs/dispatch-tasks.md as written: real replicas, and real SSH servers on EC2 by moto. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { type Assertion, afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { readBlocks } from '../../../dev/day/blocks.ts'
-import { commandsOf } from '../../../dev/day/commands.ts'
-import { Shell } from '../../../dev/day/shell.ts'
-import { searchPath } from '../../../dev/process/command.ts'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { instanceSetIdOf } from '../../../src/dispatch/tags.ts'
 import { driverOf, intentOf, someCall, startLimitMs, whyNoVms } from '../../kit/cloud/cloud.ts'
-import { DispatchFleet, type DispatchFleetOptions } from '../../kit/dispatch/fleet.ts'
-import { FleetKubectl } from '../../kit/dispatch/kubectl.ts'
+import { before, Desk, eventually, headings, page, problems } from '../../kit/dispatch/desk.ts'
+import type { DispatchFleetOptions } from '../../kit/dispatch/fleet.ts'
 import { type CloudSite, cloudSite } from '../../kit/dispatch/on-ec2.ts'
-
-const page = 'docs/dispatch-tasks.md'
-const text = readFileSync(fileURLToPath(new URL(`../../../${page}`, import.meta.url)), 'utf8')
-const { blocks, problems } = readBlocks(page, text)
-const headings = [...new Set(blocks.map(({ heading }) => heading))]
-const before = 'before-all-tasks'
-const commandMs = 60_000
-const patience = { timeout: 60_000, interval: 50 }
 
 const reason = whyNoVms()
 const about = `${page}${reason === null ? '' : `, which cannot run here: ${reason}`}`
@@ -255,105 +242,3 @@ describe.skipIf(reason !== null)(about, () => {
 const typesOf = (ProviderType: string) => ({ types: { small: { ProviderType, VCPUs: 1, RAM: '4GiB', Price: 0.1 } } })
 
 const driverFor = ({ cloud }: CloudSite, set: string) => driverOf(cloud, set, {}, 'ArvadosInstanceSetID')
-
-/** As `expect.poll`, which tests side by side may not call. */
-async function eventually<T>(
-  ask: () => T | Promise<T>,
-  check: (found: Assertion<void, Awaited<T>>) => void,
-): Promise<void> {
-  await vi.waitFor(async () => check(expect(await ask())), patience)
-}
-
-/** An operator with a shell, and an installation. */
-class Desk {
-  readonly uuids = new Map<string, string>()
-  /** All that commands have printed. */
-  shown = ''
-  readonly fleet: DispatchFleet
-  readonly #kubectl: FleetKubectl
-  readonly #shell: Shell
-  readonly #audit: string
-
-  static async open(site: CloudSite, options: DispatchFleetOptions): Promise<Desk> {
-    const fleet = await DispatchFleet.start({ ...options, cloud: { ...options.cloud, TimeoutIdle: '1s' } })
-    const desk = new Desk(site, fleet, await FleetKubectl.for(fleet))
-    await desk.run(before)
-    return desk
-  }
-
-  private constructor({ audit }: CloudSite, fleet: DispatchFleet, kubectl: FleetKubectl) {
-    this.fleet = fleet
-    this.#kubectl = kubectl
-    this.#audit = audit
-    const env = {
-      PATH: [kubectl.programs, dirname(process.execPath), ...searchPath].join(':'),
-      ...{ HOME: kubectl.cwd, LC_ALL: 'C.UTF-8' },
-    }
-    this.#shell = new Shell({ cwd: kubectl.cwd, env, folder: fleet.stateDir })
-  }
-
-  /** Runs all commands below a heading. @returns what they print */
-  async run(heading: string): Promise<string> {
-    const [first] = this.fleet.replicas
-    let shown = ''
-    for (const { at, text: written, expects } of blocks.filter(each => each.heading === heading).flatMap(commandsOf)) {
-      const command = written
-        .replaceAll('http://127.0.0.1:8080', first!.url)
-        .replaceAll('http://127.0.0.1:8081', first!.monitoringUrl)
-      const { code, output } = await this.#shell.run(command, commandMs)
-      expect(code, `${at}: ${written}\n${output}`).toBe(0)
-      for (const words of expects) expect(output, at).toContain(words)
-      shown += output
-    }
-    this.shown += shown
-    return shown
-  }
-
-  /** A container that ends once it is released. */
-  async submit(name: string): Promise<void> {
-    const command = ['sh', '-c', `while [ ! -e ${this.#go} ]; do sleep 0.1; done`]
-    const body = {
-      ...{ command, container_image: 'busybox', priority: 500 },
-      runtime_constraints: { vcpus: 1, ram: 2 ** 30 },
-    }
-    const answer = await this.fleet.rest('ada', '/dispatch/v1/containers', { method: 'POST', body })
-    expect(answer.status, JSON.stringify(answer.body)).toBe(201)
-    this.uuids.set(name, (answer.body as { uuid: string }).uuid)
-  }
-
-  find(name: string) {
-    return this.fleet.find(this.uuids.get(name)!)
-  }
-
-  /** Why it waits, as operators see it. */
-  async why(name: string): Promise<string> {
-    const path = `/arvados/v1/dispatch/container?container_uuid=${this.uuids.get(name)}`
-    return JSON.stringify((await this.fleet.rest('management', path)).body)
-  }
-
-  async runs(name: string): Promise<void> {
-    await eventually(
-      async () => (await this.find(name)).state,
-      found => found.toBe('Running'),
-    )
-  }
-
-  async cancel(name: string): Promise<void> {
-    await this.fleet.containers.change(this.uuids.get(name)!, undefined, { cancel: 'the task is over' })
-  }
-
-  release(): void {
-    writeFileSync(this.#go, '')
-  }
-
-  get #go(): string {
-    return join(this.#audit, `${this.fleet.name}.go`)
-  }
-
-  async close(): Promise<void> {
-    if (!existsSync(this.#go)) this.release()
-    this.#shell.close()
-    await this.#kubectl.close()
-    await this.fleet.stop()
-  }
-}
