@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import { RetryLater } from '../base/errors.ts'
 import type { CloudCall, Instance, Intent, PreResource } from '../clouds/driver.ts'
 import { AtQuota, CloudRefused, IntentOver, NoCapacity, RateLimited, Unanswered } from '../clouds/errors.ts'
-import { type Cloud, later } from '../machines/cloud.ts'
+import type { Cloud } from '../machines/cloud.ts'
 import { NotYet, type Steps } from './steps.ts'
 
 export interface AccountOptions {
@@ -55,8 +55,8 @@ export class Account {
   async look(signal: AbortSignal): Promise<Found> {
     const call = callOf(signal)
     const { cloud } = this.#options
-    const listed = await cloud.list(call).catch(later)
-    const interfaces = await cloud.call('orphans', call, driver => driver.orphans(call)).catch(later)
+    const listed = await cloud.list(call)
+    const interfaces = await cloud.ask('orphans', call, driver => driver.orphans(call))
     return { machines: listed.filter(({ state }) => state !== 'gone'), interfaces }
   }
 
@@ -119,7 +119,7 @@ export class Account {
   async listed(id: string, tags: Intent['tags'], untilMs: number, signal: AbortSignal): Promise<Instance> {
     const { cloud, steps } = this.#options
     return steps.until(untilMs, signal, isLater, async () => {
-      const found = (await cloud.list(callOf(signal)).catch(later)).find(each => each.id === id)
+      const found = (await cloud.list(callOf(signal))).find(each => each.id === id)
       if (!found) throw new NotYet('the cloud does not list it')
       if (found.state === 'gone' || found.state === 'stopping')
         throw new Error(`the cloud has ended it (${found.state})`)
