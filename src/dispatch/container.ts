@@ -29,6 +29,8 @@ export interface ContainerView {
   }
   /** How often it may be run in all, when runs end without a result. */
   readonly container_count_max: number
+  /** Of one that Arvados asked for: its uuid there. */
+  readonly arvados_uuid?: string
 }
 
 /** A container as Redis has it. Times are Redis' clock, in milliseconds; 0 is never. */

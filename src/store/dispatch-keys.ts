@@ -38,6 +38,10 @@ export class DispatchKeys {
   readonly compareLease: string
   readonly scheduleLease: string
   readonly sweepLease: string
+  /** What of Arvados' queue is in ours. */
+  readonly mirrored: string
+  readonly mirrorLease: string
+  readonly overload: string
   readonly #tag: string
 
   constructor(tag: string, family: (kind: string) => Family) {
@@ -69,6 +73,9 @@ export class DispatchKeys {
     this.compareLease = `${tag}lease-of-dispatch`
     this.scheduleLease = `${tag}lease-of-schedule`
     this.sweepLease = `${tag}lease-of-sweep`
+    this.mirrored = `${tag}arvados-mirrored`
+    this.mirrorLease = `${tag}lease-of-arvados`
+    this.overload = `${tag}dispatch-overload`
   }
 
   /** For `Compares`. Ops are those of all kinds. */

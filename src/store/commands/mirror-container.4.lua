@@ -1,0 +1,46 @@
+-- Accepts a container of Arvados, which waits from here on, and remembers by which uuid of ours. Nothing is written unless the
+-- caller's token holds the lease. One of Arvados has one of ours at a time: sent again, it answers `known`.
+-- @include time events generation sealing dispatch containers
+-- KEYS: generation (hash) lease (string) sealing (string) mirrored (hash)
+-- ARGV: identity token theirs uuid op owner sealedWith sealingIds keepSealingMs mostInAll view spec group shape priority
+--   theirs: the uuid in Arvados
+--   uuid, op: drawn by `draw-ops` for this caller alone
+-- returns: {'mirrored', uuid} | {'known', uuid} | {'full'} | {'comparing'} | {'lost'} (another has the lease) |
+--   {'unsure'} (machines that may run it were not asked yet) | {'sealed'} (with a key that is not ours) |
+--   {'reseal'} (it is sealed with another key than the named one)
+local generation, lease, sealing, mirrored = unpack(KEYS)
+local identity, token, theirs, uuid, op, owner, sealed_with, sealing_ids, keep_sealing_ms, most_in_all, view, spec, group, shape,
+  priority = unpack(ARGV)
+if not compared(generation, identity) then
+  return { 'comparing' }
+end
+if redis.call('GET', lease) ~= token then
+  return { 'lost' }
+end
+local before = redis.call('HGET', mirrored, theirs)
+if before then
+  return { 'known', string.match(before, '^%S+') }
+end
+if redis.call('HLEN', keys.unasked) > 0 then
+  return { 'unsure' }
+end
+if redis.call('HLEN', keys.waiting) >= tonumber(most_in_all) then
+  return { 'full' }
+end
+if not may_open(sealing, sealing_ids) then
+  return { 'sealed' }
+end
+local key = sealing_key(sealing, sealing_ids)
+if sealed_with ~= key then
+  return { 'reseal' }
+end
+redis.call('SET', sealing, key, 'NX', 'PX', keep_sealing_ms)
+forget_some()
+-- Arvados begins a container once: what is lost there is asked for again under another uuid.
+create_container(uuid, op, owner, { view = view, spec = spec, group = group, shape = shape, priority = priority, most = 1,
+  state = 'Queued', queuedMs = whole(now_ms()) })
+local container = container_of(uuid)
+queue(container)
+say_state(container)
+redis.call('HSET', mirrored, theirs, uuid)
+return { 'mirrored', uuid }
