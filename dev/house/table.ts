@@ -93,6 +93,9 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   // Decides for all replicas, by lease: who gets which machine, and what the cloud has that no record knows.
   'src/pool': ['src/base', 'src/telemetry', 'src/store', 'src/leases', 'src/duties', 'src/dispatch', 'src/clouds'],
   // The HTTP API, and the processes.
+  'src/arvados': [
+    ...['src/base', 'src/telemetry', 'src/http', 'src/store', 'src/leases', 'src/duties', 'src/dispatch'],
+  ],
   'src/containers': ['src/base', 'src/telemetry', 'src/store', 'src/dispatch'],
   'src/api': [
     ...['src/base', 'src/config', 'src/telemetry', 'src/tls', 'src/http', 'src/identity', 'src/labs', 'src/form'],

@@ -1,5 +1,6 @@
 /** The block `dispatch`: containers on machines of a cloud. Keys that begin with a capital are Arvados', with its forms and defaults. */
 import { z } from 'zod'
+import { arvadosQueue } from './dispatch-arvados.ts'
 import { ec2Parameters } from './dispatch-ec2.ts'
 import { goDuration, goSize } from './go-values.ts'
 import { absolutePath } from './values.ts'
@@ -200,6 +201,10 @@ const fields = z.strictObject({
   CloudVMs: cloudVMs.prefault({}).describe('the machines'),
   Containers: containers.describe('the containers'),
   ended: ended.prefault({}).describe('what Redis keeps of containers that have ended'),
+  queue: z
+    .strictObject({ arvados: arvadosQueue.optional().describe('containers of Arvados’ queue, beside those of REST') })
+    .prefault({})
+    .describe('where containers come from, beside REST'),
   tenants: z
     .record(z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/), tenant)
     .default({})

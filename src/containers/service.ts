@@ -91,7 +91,7 @@ export interface ContainerOptions {
 }
 
 /** As large as a runner takes, with its warrant. */
-const longestSpec = 512 * 1024
+export const longestSpec = 512 * 1024
 
 const lost: Told = { event: 'gone', data: '{}' }
 

@@ -27,7 +27,7 @@ export interface LiteralHosts {
 }
 
 export interface HttpRequest {
-  readonly method: 'GET' | 'HEAD' | 'POST'
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT'
   readonly url: URL
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string

@@ -40,6 +40,8 @@ export interface SchedulerOptions extends Omit<WriterOptions, 'store'>, DutyPart
   readonly scanMs: number
   /** InitialQuotaEstimate; 0 is no limit. */
   readonly initialQuotaEstimate: number
+  /** Redis' clock when what runs was last too much for Arvados, as its 503 says; 0 if never. Default: never. */
+  readonly overloadedMs?: () => Promise<number>
   readonly onPass: (report: PassReport) => void
 }
 
@@ -57,7 +59,6 @@ export class Scheduler {
   readonly #writer: Writer
   #limit: ContainersLimit
   #maxContainers: number | undefined
-  #overloaded = false
   #heldOp = 0
   /** Containers that machines were asked to run, as the last pass has read. */
   #sent: ReadonlySet<string> = new Set()
@@ -112,11 +113,6 @@ export class Scheduler {
     this.#duty.wake()
   }
 
-  /** We cannot keep up with what runs, as a 503 of Arvados' API server says. A Redis that is away says nothing of that. */
-  overloaded(): void {
-    this.#overloaded = true
-  }
-
   async #round(take: Take): Promise<DutyRest> {
     const { scanMs, clock } = this.#options
     const token = await take()
@@ -142,7 +138,7 @@ export class Scheduler {
     if (reading === null) return null
     mark()
     await failpoint('schedule.read')
-    this.#maxContainers = this.#limitFor(reading)
+    this.#maxContainers = this.#limitFor(reading, (await this.#options.overloadedMs?.()) ?? 0)
     const { decisions, again } = await this.#decide(reading, this.#maxContainers)
     mark()
     const heldOp = this.#heldOp
@@ -182,11 +178,12 @@ export class Scheduler {
     return isTold ? written : null
   }
 
-  #limitFor({ machines, nowMs }: Reading): number {
+  /** @param overloadedMs of the last overload; 0 without one */
+  #limitFor({ machines, nowMs }: Reading, overloadedMs: number): number {
     this.#sent = new Set(machines.flatMap(({ container }) => (container && container.run > 0 ? [container.uuid] : [])))
     const running = this.#sent.size
-    this.#limit = this.#overloaded ? afterOverload(running, nowMs) : grown(this.#limit, running, nowMs)
-    this.#overloaded = false
+    const isNew = overloadedMs > 0 && overloadedMs !== this.#limit.overloadedMs
+    this.#limit = isNew ? afterOverload(running, overloadedMs) : grown(this.#limit, running, nowMs)
     return this.#limit.most
   }
 }

@@ -53,12 +53,13 @@ function tagProblems({ ResourceTags, TagKeyPrefix }: CloudVMs): string[] {
 
 /** Whoever reads one of these files must not have the others. */
 function fileProblems(dispatch: DispatchConfig, sealingFiles: readonly string[]): string[] {
-  const { tokenFile, previousTokenFiles, managementTokenFile, Containers } = dispatch
+  const { tokenFile, previousTokenFiles, managementTokenFile, Containers, queue } = dispatch
   const named: readonly (readonly [key: string, file: string | undefined])[] = [
     ['dispatch.tokenFile', tokenFile],
     ...previousTokenFiles.map((file, index) => [`dispatch.previousTokenFiles.${index}`, file] as const),
     ['dispatch.managementTokenFile', managementTokenFile],
     ['dispatch.Containers.DispatchPrivateKey', Containers.DispatchPrivateKey],
+    ['dispatch.queue.arvados.tokenFile', queue.arvados?.tokenFile],
   ]
   return named.flatMap(([key, file], index) => {
     if (file === undefined) return []

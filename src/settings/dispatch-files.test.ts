@@ -26,7 +26,7 @@ async function read(files: Readonly<Record<string, string>>) {
   const text = async (_: string, path: string | undefined) => ({ ...whole, ...files })[path ?? '']
   const found = await readDispatchFiles(
     { dispatch },
-    { text, secret: text, present: async (_, path) => path },
+    { text, secret: text, present: async (_, path) => path, authorities: text },
     problems,
   )
   return { found, problems }

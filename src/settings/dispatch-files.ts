@@ -13,6 +13,8 @@ export interface DispatchFiles {
   readonly privateKey: string
   /** The full path of what is copied to machines; '' if their image has it. */
   readonly runnerBinary: string
+  /** Of `queue.arvados`, where it is. */
+  readonly arvados: { readonly token: string; readonly authorities: string | undefined } | undefined
   /** `CloudVMs.DriverParameters` with full paths. */
   readonly driverParameters: Readonly<Record<string, unknown>>
 }
@@ -21,6 +23,8 @@ interface Reader {
   text(key: string, path: string | undefined): Promise<string | undefined>
   secret(key: string, path: string | undefined): Promise<string | undefined>
   present(key: string, path: string | undefined): Promise<string | undefined>
+  /** PEM of authorities. */
+  authorities(key: string, path: string | undefined): Promise<string | undefined>
 }
 
 /** Keys of HMACs: as much as nobody guesses. */
@@ -50,12 +54,16 @@ export async function readDispatchFiles(
     if (text !== undefined) previous.push(text)
   }
   const managementToken = await token('dispatch.managementTokenFile', dispatch.managementTokenFile, managementForm, 16)
+  const ofArvados = dispatch.queue.arvados
+  const arvadosToken = await token('dispatch.queue.arvados.tokenFile', ofArvados?.tokenFile, managementForm, 16)
+  const authorities = await reader.authorities('dispatch.queue.arvados.caFile', ofArvados?.caFile)
   const privateKey = await readKey(dispatch.Containers.DispatchPrivateKey, reader, problems)
   const { DeployRunnerBinary } = dispatch.CloudVMs
   const runnerBinary = await reader.present('dispatch.CloudVMs.DeployRunnerBinary', DeployRunnerBinary || undefined)
   const driverParameters = await withPaths(dispatch.CloudVMs.DriverParameters, reader)
   if (own === undefined || privateKey === undefined) return undefined
   return {
+    arvados: arvadosToken === undefined ? undefined : { token: arvadosToken, authorities },
     driverParameters,
     token: own,
     previousTokens: previous,

@@ -103,7 +103,16 @@ export async function loadSettings(
   const ofDispatch: Partial<Pick<Settings, 'sealingKeys' | 'dispatch'>> = servesDispatch(config)
     ? {
         sealingKeys: await readSealingKeys(config, env, reader, problems),
-        dispatch: await readDispatchFiles(config, reader, problems),
+        dispatch: await readDispatchFiles(
+          config,
+          {
+            text: (key, path) => reader.text(key, path),
+            secret: (key, path) => reader.secret(key, path),
+            present: (key, path) => reader.present(key, path),
+            authorities: (key, path) => readAuthorities(key, path, reader, problems),
+          },
+          problems,
+        ),
       }
     : {}
   const answers =

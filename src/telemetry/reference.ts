@@ -2,6 +2,7 @@
 import { Registry } from 'prom-client'
 import { createAppApiMetrics } from './app-api-metrics.ts'
 import { createAppGauges } from './app-gauges.ts'
+import { createArvadosMetrics } from './arvados-metrics.ts'
 import { createBillingMetrics } from './billing-metrics.ts'
 import { CullingMetrics } from './culling-metrics.ts'
 import { createDispatchGauges } from './dispatch-gauges.ts'
@@ -49,6 +50,7 @@ export function metricsReference(): string {
   createIdleMetrics(registry, { kinds: [], census: async () => undefined })
   void new CullingMetrics(registry)
   createGatewayMetrics(registry, { open: () => ({ request: 0, websocket: 0 }), routes: () => undefined })
+  createArvadosMetrics(registry)
   createDispatchMetrics(registry)
   createDispatchGauges(registry, { census: async () => undefined, owned: () => 0, spoolLagSeconds: () => 0 })
   createKeptGauges(registry, async () => undefined)

@@ -209,7 +209,8 @@ const time = (words: string) => z.string().nullable().describe(`${words}; null b
 
 const containerFields = {
   uuid: z.string().describe('its name'),
-  owner: z.string().describe('the user who asked for it'),
+  arvados_uuid: z.string().describe('its uuid in Arvados, if that asked for it').exactOptional(),
+  owner: z.string().describe('the user who asked for it; of one that Arvados asked for: `arvados:` and its host'),
   state: z.enum(containerStates).describe('what it does'),
   priority: z.number().int().describe(priorityWords),
   command: z.array(z.string()).describe('program and arguments'),

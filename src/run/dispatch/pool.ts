@@ -17,11 +17,16 @@ export interface PoolShared {
   readonly cloud: Cloud
   readonly types: ReadonlyMap<string, OfferedType>
   readonly sight: DispatchSight
+  /** When what runs was too much for Arvados, if its queue is mirrored. */
+  readonly overloadedMs: (() => Promise<number>) | undefined
 }
 
 /** Of a machine's whole life: ten years. What ends it are rules, never this. */
 const lifeMs = 315_360_000_000
-export function joinPool(basics: Basics, store: DispatchStore, { cloud, types, sight }: PoolShared) {
+/** How old a listing of each cloud may be. AWS names no bound; minutes were seen. */
+const lagMs = { ec2: 60_000, loopback: 0 }
+
+export function joinPool(basics: Basics, store: DispatchStore, { cloud, types, sight, overloadedMs }: PoolShared) {
   const { config, settings, clock, log } = basics
   const dispatch = config.dispatch!
   const { CloudVMs } = dispatch
@@ -53,6 +58,7 @@ export function joinPool(basics: Basics, store: DispatchStore, { cloud, types, s
     scanMs: config.engine.scanIntervalMs,
     initialQuotaEstimate: CloudVMs.InitialQuotaEstimate,
     onPass: sight.onPass,
+    ...(overloadedMs && { overloadedMs }),
   })
   const off = store.bell.on(ring => scheduler.hear(ring))
   const sweeper = new Sweeper({

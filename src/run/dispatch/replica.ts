@@ -7,7 +7,7 @@ import { Throttles } from '../../pool/throttle.ts'
 import type { Settings } from '../../settings/load.ts'
 import { createKeptGauges } from '../../telemetry/dispatch-kept.ts'
 import { type Basics, type CreateTracing, makeBasics } from '../basics.ts'
-import type { Stage } from '../part.ts'
+import type { Part, Stage } from '../part.ts'
 import { addProcessGauges } from '../process-gauges.ts'
 import { groupingOf, makeDriver } from './cloud.ts'
 import { joinKeepers } from './keepers.ts'
@@ -37,13 +37,15 @@ export async function makeDispatchReplica(settings: Settings, createTracing?: Cr
   const sight = joinSight(basics)
   const keepers = joinKeepers(basics, store, { driver, throttles, types, sight })
   const { cloud, kind } = keepers
-  const pool = joinPool(basics, store, { cloud, types, sight })
+  const arvados = config.dispatch!.queue.arvados && (await import('./arvados.ts')).joinArvados(basics, store, types)
+  const pool = joinPool(basics, store, { cloud, types, sight, overloadedMs: arvados?.overloadedMs })
   addProcessGauges(basics, store.connection)
   addDispatchGauges(basics, store, sight, { types, owned: () => kind.engine.size, scheduler: pool.scheduler })
   createKeptGauges(basics.metrics.registry, () => store.containers.counts())
   const whenTagged = tagger(basics, cloud)
   const rest = joinDispatchRest(basics, { ...store, types, dispatchMetrics: sight.metrics, whenTagged })
-  const stages = stagesOf(basics, store, keepers, pool, () => driver.close())
+  const more = arvados ? [arvados.part] : []
+  const stages = stagesOf(basics, store, { keepers, pool, more, closeDriver: () => driver.close() })
   return { basics, store, keepers, pool, rest, stages }
 }
 
@@ -66,13 +68,18 @@ function tagger({ config, log }: Basics, cloud: Cloud): (machine: MachineBrief) 
   }
 }
 
+interface Staged {
+  readonly keepers: ReturnType<typeof joinKeepers>
+  readonly pool: ReturnType<typeof joinPool>
+  readonly more: readonly Part[]
+  readonly closeDriver: () => Promise<void>
+}
+
 /** All parts, in the order in which they start; they close in the reverse order. */
 function stagesOf(
   { tracing }: Basics,
   { connection, bell }: Awaited<ReturnType<typeof joinDispatchStore>>,
-  { kind, close }: ReturnType<typeof joinKeepers>,
-  pool: ReturnType<typeof joinPool>,
-  closeDriver: () => Promise<void>,
+  { keepers: { kind, close }, pool, more, closeDriver }: Staged,
 ): readonly Stage[] {
   const { scheduler, sweeper, comparer } = pool
   return [
@@ -87,6 +94,7 @@ function stagesOf(
         { start: () => kind.engine.start(), stop: () => kind.engine.drain(), close },
         { start: () => scheduler.start(), stop: () => scheduler.stop(), close: pool.close },
         { start: () => sweeper.start(), stop: () => sweeper.stop() },
+        ...more,
       ],
     },
   ]

@@ -41,7 +41,7 @@ export function joinDispatchStore(basics: Basics, hooks: StoreHooks) {
   const bell = new Bell(connection, keys.bell, clock, err => log.error({ err }, 'a listener of the bell failed'))
   const { idempotencyMs } = common.retention
   return {
-    ...{ connection, keys, sealer, access, bell },
+    ...{ connection, keys, sealer, sealing, access, bell },
     leases: access.leases,
     containers: new ContainerStore({ ...{ connection, keys, sealing, clusterId, idempotencyMs }, ...hooks }),
     machines: new MachineStore({ connection, keys, sealing }),
