@@ -40,6 +40,8 @@ export interface DispatchFleetOptions {
   readonly containers?: Partial<Dispatch['Containers']>
   readonly engine?: ConfigInput['engine']
   readonly tracing?: ConfigInput['tracing']
+  /** An Arvados whose queue is mirrored. */
+  readonly arvados?: { readonly url: string; readonly token: string }
   readonly env?: Readonly<Record<string, string>>
   /** Whether Redis keeps its data over a restart. */
   readonly aof?: boolean
@@ -126,7 +128,8 @@ export class DispatchFleet {
       'dispatch.key': newKey().private,
     }
     const tokens = formatTokens({ tokens: Object.values(people) })
-    for (const [file, text] of Object.entries({ ...secrets, 'tokens.yaml': tokens }))
+    const ofArvados = options.arvados && { 'arvados.token': options.arvados.token }
+    for (const [file, text] of Object.entries({ ...secrets, ...ofArvados, 'tokens.yaml': tokens }))
       writeFileSync(join(stateDir, file), text, { mode: 0o600 })
     const fleet = new DispatchFleet(name, stateDir, redis, sealingKey)
     const controls = [process.env[controlVariable] ?? '', options.control ?? ''].join()
@@ -253,6 +256,8 @@ export class DispatchFleet {
   }
 }
 
+const arvadosOf = ({ url }: { readonly url: string }) => ({ url, tokenFile: 'arvados.token', StaleLockTimeout: '1s' })
+
 function configOf(name: string, redisUrl: string, stateDir: string, options: DispatchFleetOptions): ConfigInput {
   return {
     ...{ run: ['dispatch'], installation: name, logLevel: 'debug' },
@@ -265,6 +270,7 @@ function configOf(name: string, redisUrl: string, stateDir: string, options: Dis
     dispatch: {
       ...{ clusterId: 'zzzzz', tokenFile: 'dispatch.token', managementTokenFile: 'management.token' },
       InstanceTypes: options.types ?? types,
+      ...(options.arvados && { queue: { arvados: arvadosOf(options.arvados) } }),
       CloudVMs: {
         ...{ Driver: 'loopback', DriverParameters: { Directory: join(stateDir, 'cloud') }, BootProbeCommand: 'true' },
         ...quickTimes,
