@@ -108,28 +108,34 @@ export class Intake {
     const nowMs = clock.monotonicMs()
     const present = new Set(strangers.map(({ uuid }) => uuid))
     for (const uuid of this.#strangers.keys()) if (!present.has(uuid)) this.#strangers.delete(uuid)
+    const overdue = strangers.filter(({ uuid }) => nowMs >= (this.#strangers.get(uuid) ?? nowMs + 1) + staleLockMs)
     const fresh = new Set([...present].filter(uuid => !this.#strangers.has(uuid)))
-    if (fresh.size > 0) await this.#find(token, fresh)
-    for (const uuid of fresh) this.#strangers.set(uuid, nowMs)
-    return strangers.filter(({ uuid }) => nowMs >= this.#strangers.get(uuid)! + staleLockMs)
+    const found = fresh.size > 0 ? await this.#find(token, fresh) : fresh
+    for (const uuid of fresh) if (!found.has(uuid)) this.#strangers.set(uuid, nowMs)
+    return overdue
   }
 
   /**
    * A record counts that has not ended, or that has begun: Arvados begins a container once. One that ended before its beginning
    * may have been given back long ago.
+   * @returns those of which there is one
    */
-  async #find(token: string, wanted: ReadonlySet<string>): Promise<void> {
+  async #find(token: string, wanted: ReadonlySet<string>): Promise<ReadonlySet<string>> {
     const { containers, owner, store } = this.#options
+    const found = new Set<string>()
     let after: string | undefined
     do {
       const page = await containers.list({ owner, limit: 100, ...(after !== undefined && { after }) })
       for (const { view, state, startedMs } of page.containers) {
         const theirs = view.arvados_uuid
         const counts = startedMs > 0 || (state !== 'Complete' && state !== 'Cancelled')
-        if (theirs && counts && wanted.has(theirs)) await store.settle(token, theirs, view.uuid, 'found')
+        if (!theirs || !counts || !wanted.has(theirs)) continue
+        found.add(theirs)
+        await store.settle(token, theirs, view.uuid, 'found')
       }
       after = page.next
     } while (after !== undefined)
+    return found
   }
 
   async #adopt(token: string, { uuid, state, priority }: Listed, calls: Calls, signal: AbortSignal): Promise<boolean> {

@@ -19,6 +19,8 @@ interface Script {
   isTaken?: boolean
   lost?: 'before write'
   pollMs?: number
+  /** When what runs was too much, by pass. */
+  overloads?: number[]
 }
 
 /** A scheduler whose Redis gives the readings in turn, and the last of them for ever. */
@@ -58,6 +60,7 @@ function schedulerOf(script: Script) {
     offerOf: type => ({ ...typeOf(type, 1, 3), providerType: `t.${type}` }),
     lifeMs: 1000,
     initialQuotaEstimate: 0,
+    overloadedMs: async () => script.overloads?.shift() ?? 0,
     onPass: report => void seen.passes.push(report),
     failpoint: place => (place === gate.at ? gate.opened.promise : undefined),
   })
@@ -219,5 +222,26 @@ describe('Scheduler', () => {
       await clock.sleepBetween(100, 100)
       expect(drafts()).toEqual(expected)
     }
+  })
+
+  it('bounds what runs below that when it was too much, once for each overload, and for a minute', async () => {
+    const sent = (name: string) => briefOf(name, { container: { uuid: uuidOf(1), run: 1, supervisor: false } })
+    const machines = ['a', 'b', 'c'].map((name, i) => ({
+      ...sent(name),
+      container: { uuid: uuidOf(i + 1), run: 1, supervisor: false },
+    }))
+    const at = (ms: number) => readingOf({ machines, nowMs: ms })
+    const { seen, clock, scheduler } = schedulerOf({
+      readings: [at(nowMs), at(nowMs + 1), at(nowMs + 60_001)],
+      overloads: [nowMs, nowMs, nowMs],
+    })
+    for (const passes of [1, 2, 3]) {
+      await clock.sleepBetween(100, 100)
+      expect(seen.passes).toHaveLength(passes)
+      clock.advance(100)
+      await settled()
+      scheduler.wake()
+    }
+    expect(seen.passes.map(({ maxContainers }) => maxContainers)).toEqual([2, 2, 4])
   })
 })
