@@ -154,6 +154,23 @@ describe('the block dispatch', () => {
     expect(problemsOf(dispatch)).toEqual([problem])
   })
 
+  it.each([
+    [{ url: 'http://zzzzz.example.org' }, 'url: must be https, or http on a loopback address'],
+    [{ url: 'https://me:secret@zzzzz.example.org' }, 'url: must be https'],
+    [{ url: 'zzzzz' }, 'url: must be https'],
+    [{ tokenFile: undefined }, 'tokenFile: is required'],
+    [{ images: { busybox: 'busybox' } }, 'images.busybox: not a permitted name'],
+    [{ images: { [`${'0'.repeat(32)}+1`]: '-v' } }, 'images.00000000000000000000000000000000+1: is not the name'],
+    [{ maxWaiting: 0 }, 'maxWaiting: '],
+    [{ unsupported: 'drop' }, 'unsupported: '],
+    [{ StaleLockTimeout: '1' }, 'StaleLockTimeout: '],
+    [{ token: 'x' }, 'token: unknown key'],
+  ])('has a problem when the queue of Arvados is %j', (more, problem) => {
+    const arvados = { url: 'https://zzzzz.example.org', tokenFile: 'arvados', ...more }
+    const [first = ''] = problemsOf({ queue: { arvados } })
+    expect(first.slice(0, `dispatch.queue.arvados.${problem}`.length)).toBe(`dispatch.queue.arvados.${problem}`)
+  })
+
   it('idles not at all when TimeoutIdle is 0', () => {
     expect(dispatchOf({ CloudVMs: { TimeoutIdle: '0s' } }).CloudVMs.TimeoutIdle).toBe(0)
   })

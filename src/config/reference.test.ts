@@ -56,6 +56,8 @@ describe('the example', () => {
       'dispatch.token': 'not-a-secret-but-as-long-as-one-of-them\n',
       'dispatch-old.token': 'neither-is-this-but-as-long-as-one\n',
       'dispatch-management.token': 'nor-this-one-of-them\n',
+      'arvados.token': 'not-a-token-of-arvados\n',
+      'arvados-ca.pem': getCACertificates('bundled')[0]!,
       'dispatch.key': generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({
         ...{ type: 'pkcs1', format: 'pem' },
       }),

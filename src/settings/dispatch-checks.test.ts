@@ -8,6 +8,18 @@ const ec2 = {
   ...{ Region: 'us-east-1', SubnetID: 'subnet-0123456789abcdef0', SecurityGroupIDs: ['sg-0123456789abcdef0'] },
 }
 const cloudVMs = { ImageID: 'ami-1', TagSecret: 'hmac', DriverParameters: ec2 }
+const arvados = (more: object = {}) => ({
+  queue: {
+    arvados: {
+      ...{
+        url: 'https://zzzzz.example.org',
+        tokenFile: 'arvados',
+        images: { [`${'0'.repeat(32)}+1`]: 'busybox' },
+        ...more,
+      },
+    },
+  },
+})
 const identity = { provider: 'static', static: { file: 'tokens.yaml' } }
 
 function parsed(dispatch: object, vms: object = {}, more: object = {}) {
@@ -25,6 +37,8 @@ describe('crossProblems of dispatch', () => {
   it('has none when all is there', () => {
     expect(crossProblems(parsed({}))).toEqual([])
     expect(configWarnings(parsed({}))).toEqual([])
+    expect(crossProblems(parsed(arvados()))).toEqual([])
+    expect(configWarnings(parsed(arvados()))).toEqual([])
   })
 
   it('has a problem when the block is missing', () => {
@@ -65,6 +79,8 @@ describe('crossProblems of dispatch', () => {
     ],
     [{ tokenFile: 'key' }, {}, 'dispatch.Containers.DispatchPrivateKey: is the file of dispatch.tokenFile too'],
     [{ previousTokenFiles: ['token'] }, {}, 'dispatch.previousTokenFiles.0: is the file of dispatch.tokenFile too'],
+    [arvados({ images: {} }), {}, 'dispatch.queue.arvados.images: is empty, so no container of Arvados could be run'],
+    [arvados({ tokenFile: 'token' }), {}, 'dispatch.queue.arvados.tokenFile: is the file of dispatch.tokenFile too'],
   ])('has a problem when the block is %j and machines are %j', (dispatch, vms, problem) => {
     expect(crossProblems(parsed(dispatch, vms))).toEqual([problem])
   })
@@ -100,6 +116,13 @@ describe('configWarnings of dispatch', () => {
     [{ InstanceTypes: { free: { ...type, Price: 0 } } }, {}, /^dispatch\.InstanceTypes\.free\.Price: is 0/],
   ])('has one when the block is %j and machines are %j', (dispatch, vms, warning) => {
     expect(configWarnings(parsed(dispatch, vms))).toEqual([expect.stringMatching(warning)])
+  })
+
+  it('has one when images of Arvados are named and machines run none', () => {
+    const process = { Containers: { DispatchPrivateKey: 'key', RuntimeEngine: 'process' } }
+    expect(configWarnings(parsed({ ...arvados(), ...process }))).toContain(
+      'dispatch.queue.arvados.images: has no effect, since the engine process runs no images',
+    )
   })
 
   it('has one when the block is there for nothing', () => {

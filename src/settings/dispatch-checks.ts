@@ -18,6 +18,7 @@ export function dispatchProblems({ dispatch, sealing }: Pick<Config, 'dispatch' 
       ? ['dispatch.CloudVMs.ImageID: is required by the driver ec2']
       : []),
     ...timeProblems(CloudVMs),
+    ...arvadosProblems(dispatch),
     ...tagProblems(CloudVMs),
     ...fileProblems(dispatch, sealing.keyFiles),
   ]
@@ -38,6 +39,12 @@ function timeProblems(cloudVMs: CloudVMs): string[] {
       ? []
       : [`dispatch.CloudVMs.${short}: is not less than dispatch.CloudVMs.${long}, so ${consequence}`],
   )
+}
+
+/** Every container there has an image in Keep. */
+function arvadosProblems({ queue: { arvados }, Containers }: DispatchConfig): string[] {
+  if (!arvados || Containers.RuntimeEngine === 'process' || Object.keys(arvados.images).length > 0) return []
+  return ['dispatch.queue.arvados.images: is empty, so no container of Arvados could be run']
 }
 
 /** Tags by which machines are known, after `TagKeyPrefix`. */
@@ -72,7 +79,7 @@ function fileProblems(dispatch: DispatchConfig, sealingFiles: readonly string[])
 /** @returns warnings: permitted settings that an operator should know about */
 export function dispatchWarnings({ dispatch }: Pick<Config, 'dispatch'>): string[] {
   if (!dispatch) return []
-  const { CloudVMs, Containers, InstanceTypes, managementTokenFile, tenants } = dispatch
+  const { CloudVMs, Containers, InstanceTypes, managementTokenFile, queue, tenants } = dispatch
   const free = Object.entries(InstanceTypes).filter(([, { Price }]) => Price === 0)
   return [
     ...(managementTokenFile === undefined
@@ -90,6 +97,9 @@ export function dispatchWarnings({ dispatch }: Pick<Config, 'dispatch'>): string
       ? ['dispatch.CloudVMs.TagSecret: is plain, so whoever may read tags of the account can pass for a machine']
       : []),
     ...(CloudVMs.DeployPublicKey ? [] : ['dispatch.CloudVMs.DeployPublicKey: has no effect: machines get the key']),
+    ...(Containers.RuntimeEngine === 'process' && Object.keys(queue.arvados?.images ?? {}).length > 0
+      ? ['dispatch.queue.arvados.images: has no effect, since the engine process runs no images']
+      : []),
     ...Object.keys(tenants)
       .filter(name => name !== 'default')
       .map(name => `dispatch.tenants.${name}: has no effect: in this release all owners are of the tenant default`),

@@ -98,7 +98,12 @@ it('the table of keys has the same types', () => {
     ...{ entries: 'app-routes', removed: 'app-removed', intents: 'app-intents' },
     ...{ floor: 'activity-floor', flushed: 'activity-flushed', states: 'activity-states', stops: 'activity-stops' },
     ...{ known: 'app-told', outbox: 'bills', marks: 'bill-marks' },
-    ...{ throttle: 'dispatch-throttle', calls: 'dispatch-calls' },
+    ...{
+      throttle: 'dispatch-throttle',
+      calls: 'dispatch-calls',
+      overload: 'dispatch-overload',
+      mirrored: 'arvados-mirrored',
+    },
     ...{ head: 'container-log', tail: 'container-log-tail' },
   }
   for (const { name, type } of scripts.flatMap(file => keysOf(read(file)))) {

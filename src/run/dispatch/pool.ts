@@ -23,9 +23,6 @@ export interface PoolShared {
 
 /** Of a machine's whole life: ten years. What ends it are rules, never this. */
 const lifeMs = 315_360_000_000
-/** How old a listing of each cloud may be. AWS names no bound; minutes were seen. */
-const lagMs = { ec2: 60_000, loopback: 0 }
-
 export function joinPool(basics: Basics, store: DispatchStore, { cloud, types, sight, overloadedMs }: PoolShared) {
   const { config, settings, clock, log } = basics
   const dispatch = config.dispatch!
