@@ -31,6 +31,7 @@ export interface IntakeOptions {
   readonly unsupported: 'cancel' | 'leave'
   /** How long a lock of our token may stand that nobody here knows of. */
   readonly staleLockMs: number
+  readonly failpoint: (place: string) => void | Promise<void>
   /** Called once a container is in our queue. */
   readonly onMirrored: (uuid: string) => void
 }
@@ -151,7 +152,7 @@ export class Intake {
   }
 
   async #take(token: string, { uuid }: Listed, calls: Calls, signal: AbortSignal): Promise<boolean> {
-    const { client, unsupported, log } = this.#options
+    const { client, unsupported, log, knowledge, failpoint } = this.#options
     const translated = await this.#translated(uuid, calls, signal)
     if (!translated) return false
     if ('why' in translated)
@@ -163,6 +164,9 @@ export class Intake {
     }
     // Whoever locks it first has it.
     if (!(await calls.attempt(uuid, () => client.act('lock', uuid, signal)))) return false
+    const now = knowledge.of(uuid)
+    if (now?.state !== 'Locked' || !now.mine) return false
+    await failpoint('arvados.locked')
     if ('why' in translated) return calls.attempt(uuid, () => this.#tell(uuid, translated.why, signal))
     return this.#mirror(token, uuid, translated)
   }
@@ -184,9 +188,10 @@ export class Intake {
 
   /** What could not be written now is a stranger of the next round. */
   async #mirror(token: string, theirs: string, container: Exclude<Translated, { why: string }>): Promise<boolean> {
-    const { store, log, onMirrored } = this.#options
+    const { store, log, onMirrored, failpoint } = this.#options
     const view: Omit<ContainerView, 'uuid'> = { ...container.view, arvados_uuid: theirs }
     const answer = await store.mirror(token, theirs, { ...container, view })
+    await failpoint('arvados.mirrored')
     if ('uuid' in answer) {
       if (answer.answer === 'mirrored') onMirrored(answer.uuid)
       return true

@@ -158,13 +158,15 @@ export class Mirror {
 
   /** @returns whether more may be owed at once */
   async #settle(token: string, each: Mirrored, signal: AbortSignal): Promise<boolean> {
-    const { store, containers, log, onChanged } = this.#options
+    const { store, containers, log, onChanged, failpoint } = this.#options
     const { theirs, uuid } = each
     const duty = dutyOf(each, this.#knowledge.of(theirs))
     if (!duty) return false
     if (duty.do === 'tell') {
       if (this.#calls.paused()) return false
-      return this.#calls.attempt(theirs, () => this.#tell(theirs, duty.telling, signal))
+      const isTold = await this.#calls.attempt(theirs, () => this.#tell(theirs, duty.telling, signal))
+      await failpoint('arvados.told')
+      return isTold
     }
     if (duty.do === 'back' || duty.do === 'forget') return store.settle(token, theirs, uuid, duty.do)
     const change = duty.do === 'cancel' ? { cancel: duty.reason } : { priority: duty.priority }

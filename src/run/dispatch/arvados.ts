@@ -5,6 +5,7 @@ import { ArvadosClient } from '../../arvados/client.ts'
 import type { Translated } from '../../arvados/intake.ts'
 import { Mirror } from '../../arvados/mirror.ts'
 import { bodyOf } from '../../arvados/wish.ts'
+import { failpoint } from '../../base/failpoint.ts'
 import { secretTest } from '../../base/secret-env.ts'
 import { longestSpec } from '../../containers/service.ts'
 import { type ContainerWish, prepare } from '../../containers/wish.ts'
@@ -39,7 +40,7 @@ export function joinArvados(basics: Basics, store: DispatchStore, types: Readonl
       ...{ actor: { kind: 'controller' }, object: { kind: 'container', name: uuid } },
     })
   const mirror = new Mirror({
-    ...{ store: mirrorStore, containers, client, clock, log, owner, mostListed },
+    ...{ store: mirrorStore, containers, client, clock, log, owner, mostListed, failpoint },
     ...{ lease: keys.dispatch.mirrorLease, leases, scanMs: config.engine.scanIntervalMs },
     ...{ pollMs: CloudVMs.PollInterval, staleLockMs: block.StaleLockTimeout, mostWaiting: block.maxWaiting },
     ...{ unsupported: block.unsupported, translate: translatorOf(basics, store, { owner, types }) },

@@ -55,6 +55,34 @@ test('each container of Arvados runs once when Arvados is busy, replies are lost
   expect(fleet.log()).not.toContain(arvados.token.split('/')[2])
 })
 
+test.each(['arvados.locked', 'arvados.mirrored', 'arvados.told'])(
+  'a container of Arvados runs once when the replica that mirrors dies at %s',
+  async point => {
+    const file = join(fleet.stateDir, point)
+    const arm = fleet.failpoints.arm(point, 'kill', { times: 2 })
+    const { uuid } = arvados.containers.add({ command: ['sh', '-c', `echo x >> ${file}`] })
+    await until(() => stateOf(uuid)).toBe('Complete')
+    arm.disarm()
+    expect(arm.marks().length).toBeGreaterThan(0)
+    expect(readFileSync(file, 'utf8')).toBe('x\n')
+    expect(arvados.containers.histories.get(uuid)).toEqual(['Queued', 'Locked', 'Running', 'Complete'])
+  },
+)
+
+test('a container of Arvados has one record when a replica wakes that had locked it, and another one adopted it', async () => {
+  const file = join(fleet.stateDir, 'woken')
+  const arm = fleet.failpoints.arm('arvados.locked', 'stop')
+  const { uuid } = arvados.containers.add({ command: ['sh', '-c', `echo x >> ${file}`] })
+  const { pid } = await arm.landed()
+  await until(() => stateOf(uuid)).toBe('Complete')
+  process.kill(pid, 'SIGCONT')
+  const { uuid: next } = arvados.containers.add()
+  await until(() => stateOf(next)).toBe('Complete')
+  const { containers } = await fleet.containers.list({ limit: 100 })
+  expect(containers.filter(({ view }) => view.arvados_uuid === uuid)).toHaveLength(1)
+  expect(readFileSync(file, 'utf8')).toBe('x\n')
+})
+
 test('a running container ends when its priority becomes 0 in Arvados, which is told why', async () => {
   const file = join(fleet.stateDir, 'stopped')
   const { uuid } = arvados.containers.add({ command: ['sh', '-c', `echo $$ > ${file}; sleep 600`] })

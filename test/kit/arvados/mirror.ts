@@ -41,6 +41,7 @@ export function mirrorOf(dispatch: Dispatch, arvados: ArvadosServer, more: Parti
     ...{ clock: systemClock, log: silentLogger(), pollMs: 200, scanMs: 100, mostListed: 1_000, mostWaiting: 100 },
     ...{ owner, unsupported: 'cancel', staleLockMs: 0 },
     translate: ({ priority }) => translated({ priority: priority ?? 0 }),
+    failpoint: () => {},
     onMirrored: () => {},
     onChanged: () => {},
     onBad: () => {},
