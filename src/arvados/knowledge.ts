@@ -106,7 +106,9 @@ export class Knowledge {
       ['priority', '>', '0'],
     ]
     const found = new Map<string, Listed>()
-    for (let offset = 0; offset < mostListed; ) {
+    // Pages may be short, but not each of them.
+    let pages = (2 * mostListed) / pageSize
+    for (let offset = 0; offset < mostListed && pages > 0; pages -= 1) {
       const limit = Math.min(pageSize, mostListed - offset)
       const { items, bad } = await this.#page({ filters, order: 'priority desc', limit, offset }, signal)
       if (items.length + bad === 0) break
