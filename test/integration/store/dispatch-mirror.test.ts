@@ -1,5 +1,5 @@
 /** Containers of Arvados in our queue: the scripts, and the mirror itself on a real Redis, with a stand-in for Arvados. */
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { MirrorOptions } from '../../../src/arvados/mirror.ts'
 import type { MirrorStore } from '../../../src/store/dispatch/mirror.ts'
 import { newUuid } from '../../kit/arvados/containers.ts'
@@ -114,7 +114,13 @@ describe('the mirror', () => {
   beforeEach(async () => {
     arvados = await ArvadosServer.start()
   })
-  afterEach(() => arvados.stop())
+  let replicas: ReturnType<typeof mirrorOf>[] = []
+  // Before the rules are read, part by part: nobody may write meanwhile.
+  afterEach(async () => {
+    await Promise.all(replicas.map(replica => replica.stop()))
+    replicas = []
+    await arvados.stop()
+  })
 
   const poll = { timeout: 30_000, interval: 10 }
   const until = (what: () => unknown) => expect.poll(what, poll)
@@ -125,7 +131,7 @@ describe('the mirror', () => {
   const ours = async (theirs: string) => (await entries())[theirs]?.split(' ')[0] ?? ''
   function using(more: Partial<MirrorOptions> = {}) {
     const replica = mirrorOf(dispatch(), arvados, more)
-    onTestFinished(() => replica.stop())
+    replicas.push(replica)
     return replica
   }
   /** As a former replica left it. */
