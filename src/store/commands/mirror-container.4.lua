@@ -1,13 +1,13 @@
 -- Accepts a container of Arvados, which waits from here on, and remembers by which uuid of ours. Nothing is written unless the
 -- caller's token holds the lease. One of Arvados has one of ours at a time: sent again, it answers `known`.
--- @include time events generation sealing dispatch containers
+-- @include time events generation sealing dispatch kept containers
 -- KEYS: generation (hash) lease (string) sealing (string) mirrored (hash)
 -- ARGV: identity token theirs uuid op owner sealedWith sealingIds keepSealingMs mostInAll view spec group shape priority
 --   theirs: the uuid in Arvados
 --   uuid, op: drawn by `draw-ops` for this caller alone
 -- returns: {'mirrored', uuid} | {'known', uuid} | {'full'} | {'comparing'} | {'lost'} (another has the lease) |
 --   {'unsure'} (machines that may run it were not asked yet) | {'sealed'} (with a key that is not ours) |
---   {'reseal'} (it is sealed with another key than the named one)
+--   {'reseal', key} (it is sealed with another key than this one)
 local generation, lease, sealing, mirrored = unpack(KEYS)
 local identity, token, theirs, uuid, op, owner, sealed_with, sealing_ids, keep_sealing_ms, most_in_all, view, spec, group, shape,
   priority = unpack(ARGV)
@@ -27,15 +27,11 @@ end
 if redis.call('HLEN', keys.waiting) >= tonumber(most_in_all) then
   return { 'full' }
 end
-if not may_open(sealing, sealing_ids) then
-  return { 'sealed' }
+local refusal = wrongly_sealed(sealing, sealing_ids, sealed_with)
+if refusal then
+  return refusal
 end
-local key = sealing_key(sealing, sealing_ids)
-if sealed_with ~= key then
-  return { 'reseal' }
-end
-redis.call('SET', sealing, key, 'NX', 'PX', keep_sealing_ms)
-forget_some()
+name_sealing(sealing, sealed_with, keep_sealing_ms)
 -- Arvados begins a container once: what is lost there is asked for again under another uuid.
 create_container(uuid, op, owner, { view = view, spec = spec, group = group, shape = shape, priority = priority, most = 1,
   state = 'Queued', queuedMs = whole(now_ms()) })

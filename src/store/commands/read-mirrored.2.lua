@@ -1,5 +1,5 @@
 -- Reads what Arvados is told of some containers, if the caller's token holds the lease.
--- @include time events generation dispatch containers
+-- @include time events generation dispatch kept containers
 -- KEYS: generation (hash) lease (string)
 -- ARGV: identity token [uuid …]
 -- returns: {'comparing'} | {'lost'} (another has the lease) | {'read', machines that were not asked, now, fields or false, …}

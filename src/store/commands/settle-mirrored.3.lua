@@ -1,6 +1,6 @@
 -- Changes what is remembered of a container of Arvados. Nothing is written unless the caller's token holds the lease, and it has
 -- this uuid of ours. Sent again, it answers `done` or `changed`.
--- @include time events generation dispatch containers
+-- @include time events generation dispatch kept containers
 -- KEYS: generation (hash) lease (string) mirrored (hash)
 -- ARGV: identity token theirs uuid what
 --   what: 'found' (a record of ours names it, and nothing is remembered) | 'back' (takes one that waits out of the queue, so that
