@@ -6,7 +6,7 @@ import { newUuid } from '../../kit/arvados/containers.ts'
 import { mirrorOf, mirrorStoreOf, owner, translated } from '../../kit/arvados/mirror.ts'
 import { ArvadosServer } from '../../kit/arvados/server.ts'
 import { stray, useDispatch, view } from '../../kit/dispatch/store.ts'
-import { Keepers } from '../../kit/pool/scheduler.ts'
+import { Keepers, replicaOf } from '../../kit/pool/scheduler.ts'
 
 const dispatch = useDispatch()
 const keys = () => dispatch().store.keys.dispatch
@@ -66,10 +66,11 @@ describe('the scripts', () => {
   })
 
   test('settle takes back one that waits, also from its machine, and no other', async () => {
-    const [waiting, assigned, sent] = [await mirror('a'), await mirror('b'), await mirror('c')]
-    await dispatch().create(assigned)
+    const sent = await mirror('c')
     const by = await dispatch().boot(sent)
     await dispatch().keeping.send(by, sent)
+    const [waiting, assigned] = [await mirror('a'), await mirror('b')]
+    await dispatch().create(assigned)
     expect(await store.settle('mine', 'a', waiting, 'back')).toBe(true)
     expect(await store.settle('mine', 'a', waiting, 'back')).toBe(true)
     expect(await store.settle('mine', 'b', assigned, 'back')).toBe(true)
@@ -114,7 +115,7 @@ describe('the mirror', () => {
   beforeEach(async () => {
     arvados = await ArvadosServer.start()
   })
-  let replicas: ReturnType<typeof mirrorOf>[] = []
+  let replicas: { stop(): Promise<void> }[] = []
   // Before the rules are read, part by part: nobody may write meanwhile.
   afterEach(async () => {
     await Promise.all(replicas.map(replica => replica.stop()))
@@ -162,10 +163,11 @@ describe('the mirror', () => {
     const uuids = Array.from({ length: 8 }, () => arvados.containers.add().uuid)
     using()
     using()
+    await dispatch().store.redis.del(keys().scheduleLease)
+    const rules = { maxInstances: 4, maxConcurrentInstanceCreateOps: 4, timeoutIdleMs: 0 }
+    replicas.push(replicaOf(dispatch(), { rules, pollMs: 1_000 }))
     const keepers = new Keepers(dispatch())
     await until(async () => {
-      for (const { uuid } of (await mirrorStoreRead()).filter(each => each.ours?.state === 'Queued'))
-        await dispatch().create(uuid)
       await keepers.step()
       return uuids.map(stateOf)
     }).toEqual(uuids.map(() => 'Complete'))
@@ -174,14 +176,6 @@ describe('the mirror', () => {
     expect(keepers.starts).toHaveLength(uuids.length)
     await until(entries).toEqual({})
   })
-  const mirrorStoreRead = async () => {
-    const token = (await dispatch().store.redis.get(keys().mirrorLease)) ?? ''
-    const reading = await mirrorStoreOf(dispatch())
-      .read(token)
-      .catch(() => null)
-    return reading?.mirrored ?? []
-  }
-
   test('adopts a container when a replica locked it and died', async () => {
     const uuid = lockedBefore()
     using()
