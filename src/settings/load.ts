@@ -103,16 +103,7 @@ export async function loadSettings(
   const ofDispatch: Partial<Pick<Settings, 'sealingKeys' | 'dispatch'>> = servesDispatch(config)
     ? {
         sealingKeys: await readSealingKeys(config, env, reader, problems),
-        dispatch: await readDispatchFiles(
-          config,
-          {
-            text: (key, path) => reader.text(key, path),
-            secret: (key, path) => reader.secret(key, path),
-            present: (key, path) => reader.present(key, path),
-            authorities: (key, path) => readAuthorities(key, path, reader, problems),
-          },
-          problems,
-        ),
+        dispatch: await readDispatchFiles(config, reader, problems),
       }
     : {}
   const answers =
@@ -137,7 +128,7 @@ export async function loadSettings(
   const billing = await readBilling(config, env, {
     present: (key, path) => reader.present(key, path),
     writable: (key, path) => reader.writable(key, path),
-    authorities: (key, path) => readAuthorities(key, path, reader, problems),
+    authorities: (key, path) => reader.authorities(key, path),
   })
   const auditFile = await reader.writable('audit.file', config.audit.file)
   if (problems.length > 0) throw new ConfigError(file, problems)
@@ -231,6 +222,11 @@ export class FileReader {
     const text = (await this.text(key, path))?.replace(/\r?\n$/, '')
     if (text === '') this.#problems.push(`${key}: the file is empty`)
     return text
+  }
+
+  /** Certificates of authorities, as PEM. */
+  authorities(key: string, path: string | undefined): Promise<string | undefined> {
+    return readAuthorities(key, path, this, this.#problems)
   }
 
   path(path: string): string {

@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis as Client } from 'ioredis'
 import { stringify } from 'yaml'
+import { quickTimes } from '../../../dev/dispatch/times.ts'
 import type { Redis } from '../../../dev/redis/redis.ts'
 import type { ConfigInput } from '../../../dev/stack/config.ts'
 import { Replica } from '../../../dev/stack/replicas.ts'
@@ -77,13 +78,6 @@ const types: Dispatch['InstanceTypes'] = {
   small: { VCPUs: 1, RAM: '4GiB', Price: 0.1 },
   large: { VCPUs: 4, RAM: '16GiB', Price: 0.4 },
 }
-
-/** Times by which a machine of this host lives in seconds. */
-export const quickTimes = {
-  ...{ PollInterval: '1s', ProbeInterval: '1s', SyncInterval: '2s', TimeoutIdle: '3s', TimeoutBooting: '60s' },
-  ...{ TimeoutProbe: '60s', TimeoutShutdown: '2s', TimeoutSignal: '1s', TimeoutTERM: '10s' },
-  ...{ MaxCloudOpsPerSecond: 0, MaxConcurrentInstanceCreateOps: 4 },
-} as const
 
 export class DispatchFleet {
   readonly name: string
