@@ -71,7 +71,7 @@ if has_ended_there then
   return { 'adopted' }
 end
 spare_machine(brief)
-brief.container = { uuid = uuid, run = run, supervisor = cjson.decode(container.shape).supervisor }
+give(container, brief, run)
 brief.lastContainer = uuid
 enter(brief, brief.state == 'idle' and 'running' or brief.state)
 keep_machine(brief)

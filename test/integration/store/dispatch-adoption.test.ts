@@ -108,8 +108,13 @@ test('what a machine runs is written by its warrant, and the counters are above 
   const by = await adopted()
   const [op, run] = [nowUs() + 1_000_000_000, nowUs() + 3_600_000_000]
   const uuid = uuidAt(op)
-  expect(await dispatch().keeping.adopt(by, found(uuid, run))).toBe('adopted')
+  const its = shape({}, { tenant: 'physics' })
+  expect(await dispatch().keeping.adopt(by, found(uuid, run, { shape: its }))).toBe('adopted')
   await dispatch().check()
+  expect([(await dispatch().found(uuid)).tenant, (await dispatch().machine(by.name)).tenant]).toEqual([
+    'physics',
+    'physics',
+  ])
   expect(await dispatch().keeping.adopt(by, found(uuid, run))).toBe('known')
   expect(await dispatch().found(uuid)).toMatchObject({ state: 'Running', run, runs: 1, machine: by.name, startedMs: 5 })
   await dispatch().keeping.keep(by, { state: 'idle', asked: true })

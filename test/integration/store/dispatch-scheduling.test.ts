@@ -30,7 +30,7 @@ test('read gives groups by need, their first containers in turn, and those that 
 })
 
 test('a machine is created with its operation, and once when it is sent again', async () => {
-  const uuid = await dispatch().accept()
+  const uuid = await dispatch().accept({ shape: shape({}, { tenant: 'physics' }) })
   const create = await dispatch().newMachine({ tenant: 'physics' })
   const decision: Decision = { what: 'create', container: await dispatch().at(uuid), create }
   expect(await dispatch().write(decision)).toEqual(['done'])
@@ -154,6 +154,26 @@ test('nothing is assigned to a machine that ends, is broken, drained or taken', 
   await dispatch().keeping.keep(machines[1]!, { broken: 'no docker' })
   await dispatch().machines.setBehavior(machines[2]!.name, 'drain')
   for (const by of machines) expect(await dispatch().assign(other, by.name)).toBe('changed')
+})
+
+test('a machine counts for the tenant of its last container', async () => {
+  const of = (tenant: string) => dispatch().accept({ shape: shape({}, { tenant }) })
+  const first = await of('physics')
+  const name = await dispatch().create(first)
+  const { tenant } = await dispatch().machine(name)
+  await dispatch().write({
+    what: 'unassign',
+    container: await dispatch().at(first),
+    machine: await dispatch().at(name),
+  })
+  const kept = (await dispatch().machine(name)).tenant
+  const second = await of('biology')
+  expect(await dispatch().assign(second, name)).toBe('done')
+  const moved = (await dispatch().machine(name)).tenant
+  await dispatch().write({ what: 'fail', container: await dispatch().at(second), why: 'no type' })
+  expect([tenant, kept, moved, (await dispatch().machine(name)).tenant]).toEqual([
+    ...['physics', 'physics', 'biology', 'biology'],
+  ])
 })
 
 test('a container that fails is cancelled with the reason, and its machine has it no more', async () => {

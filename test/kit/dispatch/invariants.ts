@@ -83,6 +83,7 @@ function checkContainers(found: Found, must: Must): void {
       const { container } = brief ?? {}
       must(container?.uuid === uuid, `${uuid} is ${state} on ${name}, which has ${container?.uuid}`)
       must(container?.run === (isSent ? Number(fields.run) : 0), `${uuid} has the run that its machine has`)
+      must(brief?.tenant === parseShape(fields.shape).tenant, `${name} is of the tenant of ${uuid}`)
       must(brief?.ending === '' || isSent, `${uuid} is assigned to ${name}, which ends`)
     }
     if (isSent) must(sent[uuid] === name && Number(fields.run) > 0, `${uuid} was sent to ${name}`)

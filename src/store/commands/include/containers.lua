@@ -191,9 +191,16 @@ local function create_container(uuid, op, owner, fields)
   redis.call('ZADD', state_key(fields.state), 0, uuid)
 end
 
+-- give(container, brief, run): the machine has it, and counts for its tenant from here on. The caller keeps the brief.
+local function give(container, brief, run)
+  local shape = cjson.decode(container.shape)
+  brief.container = { uuid = container.uuid, run = run, supervisor = shape.supervisor }
+  brief.tenant = shape.tenant
+end
+
 -- assign(container, brief): to a machine that is not asked yet. The caller keeps the brief.
 local function assign(container, brief)
-  brief.container = { uuid = container.uuid, run = '0', supervisor = cjson.decode(container.shape).supervisor }
+  give(container, brief, '0')
   put(container, { state = 'Locked', machine = brief.name, instance = brief.instance, instanceType = brief.type,
     pricePerHour = string.format('%.17g', brief.price) })
   say_state(container)
