@@ -47,6 +47,7 @@
  * | app-events:UID | stream | a week after the last change | the events of an app, ids `<series>-<n>` |
  * | app-routes | hash | never | by app: where its requests go, as JSON; and marks, which begin with a colon |
  * | app-members | hash | never | by group: its members, as JSON; and the same marks |
+ * | tenant-members | hash | never | by tenant: its members, as JSON, for those who run containers; and the same marks |
  * | app-removed:UID | string | an hour after the removal | this app or LNamespace is gone: no late writer brings its entry back |
  * | app-intents | hash | 10 minutes after the last one | by app: a member wants it to be started |
  * | bills | hash | a month after the last one | bills of tenants that wait to be sent, by `UID:GENERATION`; and marks, which begin with a colon |
@@ -122,6 +123,7 @@ export class Keys extends Family {
   readonly activityEvents: string
   readonly bills: string
   readonly billMarks: string
+  readonly tenantMembers: string
   /** Of apps and gateways. */
   readonly apps: AppKeys
   /** Of containers and machines. */
@@ -149,6 +151,7 @@ export class Keys extends Family {
     this.activityEvents = `${tag}activity-events`
     this.bills = `${tag}bills`
     this.billMarks = `${tag}bill-marks`
+    this.tenantMembers = `${tag}tenant-members`
     this.apps = new AppKeys(tag)
     this.dispatch = new DispatchKeys(tag, kind => new Family(tag, kind))
   }

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { members, route } from '../../../test/kit/apps/routes.ts'
 import { ApiError, unavailable } from '../../base/errors.ts'
-import type { Person } from './tables.ts'
+import type { Person } from '../../store/apps/members.ts'
 import { FakeGateway, settle } from './testing/fakes.ts'
 
 let gateway: FakeGateway

@@ -5,7 +5,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { ApiError, isUnavailable } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
-import type { Person } from './tables.ts'
+import type { Person } from '../../store/apps/members.ts'
 import { wordMs } from './words.ts'
 
 /** Between two questions about one token. */

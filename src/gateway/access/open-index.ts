@@ -1,10 +1,11 @@
 /** What is open, by app, by session and by token. Those of one session, or of one token, are looked at together. */
+
+import type { Person } from '../../store/apps/members.ts'
 import { Pile, type Place } from '../pile.ts'
 import type { Admitted } from './access.ts'
 import type { Asked, Bearer } from './bearers.ts'
 import type { Seen } from './checks.ts'
 import type { CutReason } from './guard.ts'
-import type { Person } from './tables.ts'
 
 /** One session that has something open. */
 export interface Watched {

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { members } from '../../../test/kit/apps/routes.ts'
 import { ManualClock } from '../../../test/kit/clock.ts'
 import { silentLog } from '../../../test/kit/log.ts'
-import type { Members } from '../../store/apps/members.ts'
-import { type ClusterNames, MemberTable } from './tables.ts'
+import type { ClusterNames, Members } from '../../store/apps/members.ts'
+import { MemberTable } from './tables.ts'
 import { FakeBell, FakeTable, settle } from './testing/fakes.ts'
 
 async function tableOf(

@@ -3,10 +3,10 @@ import { remembered } from '../../base/remembered.ts'
 import { all, andThen, type Soon } from '../../base/soon.ts'
 import { hashOf } from '../../store/apps/ids.ts'
 import type { LoginStore } from '../../store/apps/logins.ts'
+import type { Person } from '../../store/apps/members.ts'
 import type { SessionChecks } from './checks.ts'
 import { Kept } from './kept.ts'
 import type { Strangers } from './strangers.ts'
-import type { Person } from './tables.ts'
 
 const mostKept = 10_000
 /** Cookies of one request that are tried; a neighbour's script may have set others. */

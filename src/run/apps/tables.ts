@@ -15,6 +15,7 @@ import type { ObjectRef } from '../../kube/kinds.ts'
 import type { Members } from '../../store/apps/members.ts'
 import { tenantParent } from '../../tenants/words.ts'
 import type { Basics } from '../basics.ts'
+import { memberKeeper } from '../member-table.ts'
 import type { AppAccess } from './leases.ts'
 
 export interface TableParts {
@@ -79,29 +80,17 @@ const hasServed = (id: string, world: AppWorld): boolean =>
   world.named(id).some(app => !app.deleting && checkedApp(app, world).spec !== undefined)
 
 function joinMembers({ basics, access, world, tenants }: TableParts, isGone: Gone) {
-  const { members: store, leases, keys } = access
-  const { clock, log } = basics
   const { groups } = world.settings.apps
   const tenantIsGone = async (name: string, uid: string, signal?: AbortSignal) =>
     isGone({ ...tenantParent, name }, uid, signal)
-  const keeper = new TableKeeper<Members>({
-    ...{ clock, log, leases, lease: keys.reconcileLease('app-members:') },
-    table: {
-      name: 'members',
-      wanted: () => (tenants.isKnown ? wantedMembers(tenants, groups) : undefined),
-      read: async () => {
-        const { members: entries, complete } = await store.read()
-        return { complete, entries }
-      },
-      version: () => store.table.version(),
-      put: (group, members) => store.put(group, members),
-      remove: (group, uid) => store.remove(group, uid),
-      complete: () => store.complete(),
-      keeps: (name, { uid }) => mayBeGroup(name, groups) && tenants.get(name)?.uid === uid,
-      isGone: async (name, { uid }, signal) => !mayBeGroup(name, groups) || (await tenantIsGone(name, uid, signal)),
-    },
+  const keeper = memberKeeper({
+    ...{ basics, leases: access.leases, lease: access.keys.reconcileLease('app-members:'), store: access.members },
+    wanted: () => (tenants.isKnown ? wantedMembers(tenants, groups) : undefined),
+    keeps: (name, uid) => mayBeGroup(name, groups) && tenants.get(name)?.uid === uid,
+    isGone: async (name, uid, signal) => !mayBeGroup(name, groups) || (await tenantIsGone(name, uid, signal)),
   })
-  return { keeper, writer: memberWriter({ store, isGone: tenantIsGone, onDoubt: () => keeper.compare() }) }
+  const writer = memberWriter({ store: access.members, isGone: tenantIsGone, onDoubt: () => keeper.compare() })
+  return { keeper, writer }
 }
 
 function wantedMembers(tenants: TenantFollower, groups: AppsConfig['groups']): ReadonlyMap<string, Members> {

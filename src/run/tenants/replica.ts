@@ -18,6 +18,7 @@ import { type Basics, type CreateTracing, makeBasics, version } from '../basics.
 import { joinLeases } from '../declared-leases.ts'
 import { joinKube } from '../kube.ts'
 import type { Part, Stage } from '../part.ts'
+import { joinMembers } from './members.ts'
 import { askForTenantPolicies, policyWords } from './policies.ts'
 import { Vetting } from './vetting.ts'
 import { joinWatches } from './watches.ts'
@@ -31,7 +32,7 @@ interface Parts {
   /** Undefined: the configuration wants no comparison. */
   readonly vetting: Vetting | undefined
   readonly world: TenantWorld
-  /** The reconcilers, and what sends bills. */
+  /** The reconcilers, what tells others of members, and what sends bills. */
   readonly working: readonly Part[]
 }
 
@@ -106,7 +107,9 @@ export function makeTenantReplica(
     for (const reconciler of reconcilers) reconciler.pokeAll()
   }
   const bills = billing?.part({ world: served, poke: name => tenants.poke(name) })
-  const working = [...reconcilers, ...(bills ? [bills] : [])]
+  const { lnamespaces } = watches.sights
+  const members = joinMembers({ basics, kube, access, lnamespaces, isKnown: () => watches.group.ready() })
+  const working = [...reconcilers, members, ...(bills ? [bills] : [])]
   const parts = { basics, kube, access, watches, policies, vetting, world: served, working }
   addGauges(parts)
   return { ...parts, poke, stages: stagesOf(parts) }

@@ -1,6 +1,7 @@
 /**
- * The table of members: who is in a group, as its LNamespace says. Controllers of apps write it, gateways read it. A group
- * without an entry has no LNamespace. Of two LNamespaces with one name, the newer one has the entry.
+ * The tables of members: who is in a group, as its LNamespace says. Controllers of apps write one, which gateways read, and those
+ * of tenants another one, which those read who run containers. A group without an entry has no LNamespace. Of two LNamespaces with
+ * one name, the newer one has the entry.
  */
 import { z } from 'zod'
 import type { Keys } from '../keys.ts'
@@ -36,9 +37,10 @@ export interface MembersRead extends Omit<TableRead<Members>, 'entries'> {
 export class MemberStore {
   readonly #table: EntryTable<Members>
 
-  constructor(connection: TableConnection, keys: Keys) {
+  /** @param key of the table: that of apps, or that of tenants */
+  constructor(connection: TableConnection, keys: Keys, key = keys.apps.members) {
     this.#table = new EntryTable(connection, keys, {
-      key: keys.apps.members,
+      key,
       what: 'members',
       kind: 'group',
       prefers: 'newest',
@@ -75,4 +77,32 @@ export class MemberStore {
   get table(): Pick<EntryTable<Members>, 'read' | 'readSome' | 'version'> {
     return this.#table
   }
+}
+
+/** How people of the identity provider are called in the cluster: `tenants.rest`. */
+export interface ClusterNames {
+  readonly usernameTemplate?: string | undefined
+  readonly groupTemplate?: string | undefined
+}
+
+/** A person, by names of the identity provider. */
+export interface Person {
+  readonly user: string
+  readonly groups: readonly string[]
+}
+
+/** Whether an entry lists a person. Without a template it lists nobody. */
+export function lists({ users, groups }: Members, person: Person, names: ClusterNames): boolean {
+  const name = filled(names.usernameTemplate, '{username}', person.user)
+  if (name !== undefined && users.includes(name)) return true
+  return person.groups.some(each => {
+    const called = filled(names.groupTemplate, '{group}', each)
+    return called !== undefined && groups.includes(called)
+  })
+}
+
+/** Not `replaceAll`, which gives `$` a meaning. @returns undefined if nobody can be called so */
+function filled(template: string | undefined, mark: string, name: string): string | undefined {
+  const full = template?.split(mark).join(name)
+  return full?.startsWith('system:') ? undefined : full
 }

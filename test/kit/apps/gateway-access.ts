@@ -10,9 +10,9 @@ import {
   type AccessReport,
   createAccess,
 } from '../../../src/gateway/access/parts.ts'
-import type { ClusterNames } from '../../../src/gateway/access/tables.ts'
 import type { Words } from '../../../src/gateway/access/words.ts'
 import { unauthorized } from '../../../src/identity/provider.ts'
+import type { ClusterNames } from '../../../src/store/apps/members.ts'
 import { AppsBell } from '../../../src/store/apps/rings.ts'
 import type { Connection } from '../../../src/store/connection.ts'
 import { Keys } from '../../../src/store/keys.ts'
