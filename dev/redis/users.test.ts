@@ -31,8 +31,10 @@ test('gatewayUser is the text of the component, for some of the keys of apps', (
   expect(text).toContain('user skylab-gateway reset on >PASSWORD ~{skylab-apps}:gw:* ')
 })
 
-test('dispatchUser is the text of the component, for a prefix of its own', () => {
+test('dispatchUser is the text of the component, for a prefix of its own and the members of tenants', () => {
   const text = readFileSync(new URL('../../k8s/components/dispatch/users.acl', import.meta.url), 'utf8')
   expect(text).toBe(dispatchUser())
-  expect(text).toContain('user skylab-dispatch reset on >PASSWORD ~{skylab-dispatch}:* ')
+  expect(text).toContain(
+    'user skylab-dispatch reset on >PASSWORD ~{skylab-dispatch}:* %R~{skylab-tenants}:tenant-members ',
+  )
 })

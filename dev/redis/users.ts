@@ -1,5 +1,5 @@
 /** The users of Redis in `k8s/components`: ACL files with a place for the password. */
-import { aclLine, gatewayAclLine } from '../../src/store/rights.ts'
+import { aclLine, dispatchAclLine, gatewayAclLine } from '../../src/store/rights.ts'
 
 /** Placeholder for the password. */
 export const passwordPlace = 'PASSWORD'
@@ -38,8 +38,11 @@ export const appsUser = (password = passwordPlace): string => userOf(apps, passw
 export const gatewayUser = (password = passwordPlace): string =>
   `${gatewayAclLine({ name: 'skylab-gateway', password: `>${password}`, keyPrefix: apps })}\n`
 
-/** The text of `k8s/components/dispatch/users.acl`, as that of tenants. */
-export const dispatchUser = (password = passwordPlace): string => userOf('skylab-dispatch', password)
+/** The text of `k8s/components/dispatch/users.acl`: of the keys of tenants, they read one. */
+export const dispatchUser = (password = passwordPlace): string => {
+  const name = 'skylab-dispatch'
+  return `${dispatchAclLine({ name, password: `>${password}`, keyPrefix: name, tenants })}\n`
+}
 
 const userOf = (name: string, password: string): string =>
   `${aclLine({ name, password: `>${password}`, keyPrefix: name })}\n`

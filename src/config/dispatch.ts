@@ -208,7 +208,16 @@ const fields = z.strictObject({
   tenants: z
     .record(z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/), tenant)
     .default({})
-    .describe('limits of tenants: LNamespaces, or `default` for owners without one'),
+    .describe(
+      'limits of tenants: LNamespaces by name, of which only these count, and `default` for whoever is in none of them; `{}` is no limit',
+    ),
+  tenantsKeyPrefix: z
+    .string()
+    .regex(/^[A-Za-z0-9._-]+$/)
+    .optional()
+    .describe(
+      '`redis.keyPrefix` of the process that serves tenants, which tells who is in which; without it all owners are of the tenant `default`. `tenants.rest` must have its templates here too',
+    ),
 })
 
 /** Each driver has parameters of its own. Their problems have their keys, as all others. */

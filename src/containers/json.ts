@@ -5,6 +5,8 @@ import type { ContainerShown } from '../store/dispatch/forms.ts'
 /** As Arvados' containers; what is not known yet is null. */
 export interface ContainerJson extends ContainerView {
   readonly state: ContainerState
+  /** Whose limits it counts for. */
+  readonly tenant: string
   readonly priority: number
   readonly created_at: string
   readonly started_at: string | null
@@ -25,10 +27,11 @@ export interface ContainerJson extends ContainerView {
 
 /** @param waits what the scheduler says of its group */
 export function containerJson(found: ContainerShown, waits: string, nowMs: number): ContainerJson {
-  const { view, state, priority, runs, instance, instanceType, gatewayAddress } = found
+  const { view, tenant, state, priority, runs, instance, instanceType, gatewayAddress } = found
   return {
     ...view,
-    ...{ state, priority, attempt: runs, instance, instance_type: instanceType, gateway_address: gatewayAddress },
+    ...{ tenant, state, priority, attempt: runs, instance, instance_type: instanceType },
+    gateway_address: gatewayAddress,
     ...{ created_at: timeOf(found.queuedMs) ?? '', started_at: timeOf(found.startedMs) },
     ...{ finished_at: timeOf(found.finishedMs), exit_code: found.exitCode ?? null },
     ...{ cost: costOf(found, nowMs), runtime_status: statusOf(found), scheduling_status: sentence(found, waits) },

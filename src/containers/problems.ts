@@ -9,6 +9,16 @@ export const noContainer = (): ApiError =>
 export const noTypeFits = (words: string): ApiError =>
   new ApiError(422, { msg: words, type: 'no_instance_type', loc: ['body', 'runtime_constraints'] })
 
+/** Whether there is such a tenant, is told to nobody who is not in it. */
+export const noTenant = (): ApiError =>
+  new ApiError(422, { msg: 'is not a tenant that you are in', type: 'not_member', loc: ['body', 'tenant'] })
+
+export const whichTenant = (own: readonly string[]): ApiError =>
+  new ApiError(422, {
+    msg: `is missing, and you are in more than one tenant: ${own.join(', ')}`,
+    ...{ type: 'missing', loc: ['body', 'tenant'] },
+  })
+
 export const containerEnded = (): ApiError =>
   new ApiError(409, { msg: 'the container has ended', type: 'container_ended' })
 

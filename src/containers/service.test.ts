@@ -31,7 +31,7 @@ function service(accepted: ContainerAccepted = { answer: 'accepted', uuid: 'u' }
       },
     ],
     rules: { maximumPriceFactor: 1, reserveExtraRamBytes: 0 },
-    tenantOf: () => 'default',
+    tenancy: { tenantOf: async (_, named = 'default') => named },
     isSecret: name => name.includes('TOKEN'),
     clock: new ManualClock(),
   }

@@ -23,6 +23,7 @@ import {
   outputDropped,
   queueFull,
 } from './problems.ts'
+import type { Tenancy } from './tenancy.ts'
 import { waitsOf } from './waits.ts'
 import { type ContainerWish, prepare } from './wish.ts'
 
@@ -55,7 +56,7 @@ export interface Told {
 /** Every method throws {ApiError} and {RetryLater}: 404 for a container that the asker may not see, 503 while comparing. */
 export interface Containers {
   /**
-   * @throws {ApiError} 422 when no type of machine fits, 429 and 503 when too many wait, 410 when the container of this key has
+   * @throws {ApiError} 422 when no type of machine fits, or for the tenant, 429 and 503 when too many wait, 410 when the container of this key has
    * ended and was dropped
    */
   create(wish: ContainerWish, asker: ContainerAsker, idempotencyKey?: string): Promise<ContainerJson>
@@ -84,8 +85,7 @@ export interface ContainerOptions {
   /** What is offered now. */
   readonly types: () => readonly MachineType[]
   readonly rules: Pick<Rules, 'maximumPriceFactor' | 'reserveExtraRamBytes'>
-  /** The tenant of an owner. */
-  readonly tenantOf: (asker: ContainerAsker) => string
+  readonly tenancy: Pick<Tenancy, 'tenantOf'>
   readonly isSecret: (name: string, value: string) => boolean
   readonly clock: Pick<Clock, 'wallMs' | 'sleep'>
 }
@@ -103,15 +103,17 @@ export class ContainerService implements Containers {
   }
 
   async create(wish: ContainerWish, asker: ContainerAsker, idempotencyKey?: string): Promise<ContainerJson> {
-    const { store, sealer, isSecret, tenantOf } = this.#options
+    const { store, sealer, isSecret, tenancy } = this.#options
     const { view, need, spec } = prepare(wish, asker.caller.username, isSecret)
     this.#requireFit(need)
     const text = JSON.stringify(spec)
     if (Buffer.byteLength(text) > longestSpec) throw tooLong()
+    const groups = asker.caller.groups.map(({ name }) => name)
+    const tenant = await tenancy.tenantOf({ user: asker.caller.username, groups }, wish.tenant)
     const bodyHash = createHash('sha256').update(canonical(wish)).digest('hex')
     const accepted = await store.accept({
       ...{ nonce: randomUUID(), view, priority: wish.priority },
-      shape: { need, tenant: tenantOf(asker), supervisor: wish.scheduling_parameters.supervisor },
+      shape: { need, tenant, supervisor: wish.scheduling_parameters.supervisor },
       sealSpec: (keyId, name, nonce) => sealer.seal(text, name, nonce, keyId),
       idempotency: idempotencyKey === undefined ? undefined : { key: idempotencyKey, bodyHash },
     })

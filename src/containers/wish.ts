@@ -19,6 +19,8 @@ export interface ContainerWish
   > {
   /** Values that are shown to nobody. */
   readonly secret_environment: Readonly<Record<string, string>>
+  /** The tenant that it counts for, where its owner is in more than one. */
+  readonly tenant?: string | undefined
   /** 0 to 1000; 0 waits, and is not scheduled. */
   readonly priority: number
 }

@@ -106,7 +106,7 @@ describe('configWarnings of dispatch', () => {
       /^dispatch\.CloudVMs\.DriverParameters\.SecretAccessKey: is a secret in the configuration/,
     ],
     [{}, { DeployPublicKey: false }, /^dispatch\.CloudVMs\.DeployPublicKey: has no effect/],
-    [{ tenants: { physics: { maxInstances: 2 } } }, {}, /^dispatch\.tenants\.physics: has no effect/],
+    [{ tenants: { physics: { maxInstances: 2 } } }, {}, /^dispatch\.tenants\.physics: has no effect without/],
     [{}, { TagSecret: 'plain' }, /^dispatch\.CloudVMs\.TagSecret: is plain/],
     [
       { Containers: { DispatchPrivateKey: 'key', RuntimeEngine: 'process' } },
@@ -123,6 +123,20 @@ describe('configWarnings of dispatch', () => {
     expect(configWarnings(parsed({ ...arvados(), ...process }))).toContain(
       'dispatch.queue.arvados.images: has no effect, since the engine process runs no images',
     )
+  })
+
+  it.each([
+    [{}, {}, 'dispatch.tenantsKeyPrefix: has no effect, since dispatch.tenants names no LNamespace'],
+    [
+      { physics: {} },
+      {},
+      'tenants.rest.usernameTemplate: is missing, so nobody is known to be in an LNamespace of dispatch.tenants',
+    ],
+    [{ physics: {} }, { usernameTemplate: 'oidc:{username}' }, undefined],
+    [{ physics: {} }, { groupTemplate: 'oidc:{group}' }, undefined],
+  ])('has one of members when tenants are %j and names %j', (tenants, rest, warning) => {
+    const config = parsed({ tenants, tenantsKeyPrefix: 'skylab-tenants' }, {}, { tenants: { rest } })
+    expect(configWarnings(config)).toEqual(warning === undefined ? [] : [warning])
   })
 
   it('has one when the block is there for nothing', () => {

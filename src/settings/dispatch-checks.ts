@@ -77,9 +77,9 @@ function fileProblems(dispatch: DispatchConfig, sealingFiles: readonly string[])
 }
 
 /** @returns warnings: permitted settings that an operator should know about */
-export function dispatchWarnings({ dispatch }: Pick<Config, 'dispatch'>): string[] {
+export function dispatchWarnings({ dispatch, tenants: { rest } }: Pick<Config, 'dispatch' | 'tenants'>): string[] {
   if (!dispatch) return []
-  const { CloudVMs, Containers, InstanceTypes, managementTokenFile, queue, tenants } = dispatch
+  const { CloudVMs, Containers, InstanceTypes, managementTokenFile, queue } = dispatch
   const free = Object.entries(InstanceTypes).filter(([, { Price }]) => Price === 0)
   return [
     ...(managementTokenFile === undefined
@@ -100,14 +100,25 @@ export function dispatchWarnings({ dispatch }: Pick<Config, 'dispatch'>): string
     ...(Containers.RuntimeEngine === 'process' && Object.keys(queue.arvados?.images ?? {}).length > 0
       ? ['dispatch.queue.arvados.images: has no effect, since the engine process runs no images']
       : []),
-    ...Object.keys(tenants)
-      .filter(name => name !== 'default')
-      .map(name => `dispatch.tenants.${name}: has no effect: in this release all owners are of the tenant default`),
+    ...tenancyWarnings(dispatch, rest),
     ...('SecretAccessKey' in CloudVMs.DriverParameters
       ? ['dispatch.CloudVMs.DriverParameters.SecretAccessKey: is a secret in the configuration; name a file instead']
       : []),
     ...free.map(([name]) => `dispatch.InstanceTypes.${name}.Price: is 0, so it is taken before all others`),
   ]
+}
+
+/** By which nobody is of a tenant that the configuration names. */
+function tenancyWarnings({ tenants, tenantsKeyPrefix }: DispatchConfig, rest: Config['tenants']['rest']): string[] {
+  const named = Object.keys(tenants).filter(name => name !== 'default')
+  if (tenantsKeyPrefix === undefined) {
+    return named.map(name => `dispatch.tenants.${name}: has no effect without dispatch.tenantsKeyPrefix`)
+  }
+  if (named.length === 0)
+    return ['dispatch.tenantsKeyPrefix: has no effect, since dispatch.tenants names no LNamespace']
+  return rest?.usernameTemplate === undefined && rest?.groupTemplate === undefined
+    ? ['tenants.rest.usernameTemplate: is missing, so nobody is known to be in an LNamespace of dispatch.tenants']
+    : []
 }
 
 /** @returns a warning if the block is there for nothing */

@@ -7,6 +7,7 @@ import {
   commandsOfGateways,
   commandsOfHeal,
   commandsOfReplicas,
+  dispatchAclLine,
   gatewayAclLine,
   scriptsOfGateways,
 } from './rights.ts'
@@ -93,6 +94,14 @@ describe('commandsOfGateways', () => {
   test('has neither EVAL nor an administrative command', () => {
     expect(commandsOfGateways.filter(name => !commandsOfReplicas.includes(name))).toEqual(['script|load'])
     expect(commandsOfGateways).not.toContain('eval')
+  })
+})
+
+describe('dispatchAclLine', () => {
+  test('permits the keys of its installation, and of those of tenants one to read', () => {
+    const common = { name: 'dispatch', password: '>secret', keyPrefix: 'p' }
+    const line = dispatchAclLine({ ...common, tenants: 't' })
+    expect(line.replace(' %R~{t}:tenant-members', '')).toBe(aclLine(common))
   })
 })
 

@@ -67,6 +67,16 @@ export function aclLine({ name, password, keyPrefix, more = [] }: AclUser): stri
   return ['user', name, 'reset', 'on', password, `~{${keyPrefix}}:*`, ...rights].join(' ')
 }
 
+/**
+ * One line of an ACL file: the user of processes that run containers on machines. Of the keys of tenants it reads who is in
+ * which, and nothing else.
+ * @param tenants `redis.keyPrefix` of those who serve tenants
+ */
+export function dispatchAclLine({ name, password, keyPrefix, tenants }: Omit<AclUser, 'more'> & { tenants: string }) {
+  const own = `~{${keyPrefix}}:*`
+  return aclLine({ name, password, keyPrefix }).replace(own, `${own} %R~{${tenants}}:tenant-members`)
+}
+
 /** Scripts that gateways call. */
 export const scriptsOfGateways: readonly string[] = [
   ...['create-login', 'remove-login', 'revoke-entries', 'create-session', 'check-sessions', 'extend-sessions'],

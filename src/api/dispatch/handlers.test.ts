@@ -3,7 +3,7 @@ import { dispatchApi, dispatchDocument } from '../../../test/kit/api/dispatch-ap
 import { badContainerInput, leastContainer } from '../../../test/kit/api/dispatch-bad-input.ts'
 import { detailOf, jsonBody, ScriptedFeed } from '../../../test/kit/api/scripted-api.ts'
 import { RetryLater } from '../../base/errors.ts'
-import { containerEnded, noTypeFits, otherBody, queueFull } from '../../containers/problems.ts'
+import { containerEnded, noTenant, noTypeFits, otherBody, queueFull, whichTenant } from '../../containers/problems.ts'
 import type { Containers } from '../../containers/service.ts'
 import type { AuditEvent } from '../../telemetry/audit.ts'
 import { containerChanges } from './audit.ts'
@@ -49,6 +49,8 @@ describe('POST containers', () => {
 
   it.each([
     [422, 'no_instance_type', noTypeFits('No type of machine fits. a: 1 of 2 VCPUs')],
+    [422, 'not_member', noTenant()],
+    [422, 'missing', whichTenant(['physics', 'biology'])],
     [422, 'invalid', otherBody()],
     [429, 'too_many', queueFull('owner')],
     [503, 'unavailable', queueFull('all')],

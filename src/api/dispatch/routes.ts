@@ -105,8 +105,8 @@ export function changeRoutes(audience: DispatchAudience, config: ApiConfig) {
         201: containerAnswer('it is in the queue'),
         ...refusals([
           ...([...forContainers[audience], 'ofPage', ...bodyProblems] as const),
-          ...(['badContainer', 'noTypeFits', 'longContainer', 'otherBody', 'containerDropped'] as const),
-          ...(['queueFull', 'crowdedQueue'] as const),
+          ...(['badContainer', 'noTypeFits', 'otherTenant', 'whichTenant', 'longContainer', 'otherBody'] as const),
+          ...(['containerDropped', 'queueFull', 'crowdedQueue'] as const),
         ]),
       },
     }),

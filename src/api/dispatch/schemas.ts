@@ -123,6 +123,7 @@ const scheduling = {
   max_run_time: amount(tenYears).default(0).describe('seconds after which it is killed; 0: never'),
 }
 
+const tenant = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, { error: 'is not the name of a tenant' })
 const priority = z.number().int().min(0).max(1000)
 const priorityWords = 'higher ones run earlier; 0: it is not scheduled, and killed if it runs'
 const variableName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { error: 'is not the name of a variable' })
@@ -187,6 +188,7 @@ export function createBody(limits: Limits, engine: Engine) {
       z.strictObject(scheduling),
       'how it is scheduled',
     ).prefault({}),
+    tenant: tenant.optional().describe('the tenant that it counts for: needed where you are in more than one'),
     priority: priority.default(500).describe(priorityWords),
     container_count_max: z
       .number()
@@ -211,6 +213,7 @@ const containerFields = {
   uuid: z.string().describe('its name'),
   arvados_uuid: z.string().describe('its uuid in Arvados, if that asked for it').exactOptional(),
   owner: z.string().describe('the user who asked for it; of one that Arvados asked for: `arvados:` and its host'),
+  tenant: z.string().describe('the tenant that it counts for, as it was decided when it was accepted'),
   state: z.enum(containerStates).describe('what it does'),
   priority: z.number().int().describe(priorityWords),
   command: z.array(z.string()).describe('program and arguments'),

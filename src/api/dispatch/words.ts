@@ -58,7 +58,7 @@ With \`follow\` it goes on until the container has ended, or \`api.limits.maxLog
 reads, the connection is cut.`
 
 export const containerExample: z.output<typeof containerBody> = {
-  ...{ uuid: 'zzzzz-dz642-000000000000a1b', owner: 'ada', state: 'Running', priority: 500 },
+  ...{ uuid: 'zzzzz-dz642-000000000000a1b', owner: 'ada', tenant: 'default', state: 'Running', priority: 500 },
   ...{ command: ['python', 'fit.py', '--field', '17'], container_image: 'registry.example.org/fit:2.1' },
   ...{ environment: { FIELD: '17', ARCHIVE_TOKEN: '***' }, cwd: '.' },
   mounts: { '/scratch': { kind: 'tmp', capacity: 10_000_000_000 } },

@@ -337,6 +337,20 @@ export const problemTable = {
       loc: body('runtime_constraints'),
     },
   },
+  otherTenant: {
+    status: 422,
+    when: 'the caller is not in the tenant that is named',
+    example: { msg: 'is not a tenant that you are in', type: 'not_member', loc: body('tenant') },
+  },
+  whichTenant: {
+    status: 422,
+    when: 'the caller is in more than one tenant, and names none; the text names his',
+    example: {
+      msg: 'is missing, and you are in more than one tenant: physics, biology',
+      type: 'missing',
+      loc: body('tenant'),
+    },
+  },
   longContainer: {
     status: 422,
     when: 'the container is larger than a runner takes',

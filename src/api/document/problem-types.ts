@@ -23,6 +23,7 @@ export const problemTypes = [
   'not_eligible',
   'not_found',
   'not_json',
+  'not_member',
   'other_user',
   'output_dropped',
   'scope_missing',

@@ -1,8 +1,10 @@
 /** REST of containers and of operators over the scripts of Redis: what is kept, who sees it, and what bad input leaves. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { sealedName } from '../../../src/base/subject.ts'
+import { MemberStore } from '../../../src/store/apps/members.ts'
 import { badContainerInput, leastContainer } from '../../kit/api/dispatch-bad-input.ts'
 import { detailOf, jsonBody } from '../../kit/api/scripted-api.ts'
+import { members } from '../../kit/apps/routes.ts'
 import { dispatchRest } from '../../kit/dispatch/rest.ts'
 import { shape, useDispatch } from '../../kit/dispatch/store.ts'
 
@@ -69,6 +71,35 @@ describe('a container that is queued', () => {
     expect([response.status, type]).toEqual([422, 'no_instance_type'])
     expect(msg).toMatch(/small: 2 of 17 VCPUs.*large: 16 of 17 VCPUs/)
     expect(await dispatch().listed()).toEqual([])
+  })
+
+  test('is of the tenant that its owner is in when it was accepted, whatever becomes of the LNamespace', async () => {
+    const { connection, keys } = dispatch().store
+    const table = new MemberStore(connection, keys, keys.tenantMembers)
+    const ofTenants = dispatchRest(dispatch(), undefined, table.table)
+    const send = async (tenant?: string) => {
+      const answer = await ofTenants.call('POST', '/containers', 'ann', jsonBody({ ...leastContainer, tenant }))
+      return answer.ok ? ((await answer.json()) as Container).tenant : (await detailOf(answer)).type
+    }
+    try {
+      expect(await send()).toBe('unavailable')
+      await table.complete()
+      expect([await send(), await send('physics')]).toEqual(['default', 'not_member'])
+      await table.put('physics', members(['oidc:ann']))
+      await table.put('chemistry', members(['oidc:ann'], { uid: 'g2' }))
+      expect([await send(), await send('default'), await send('chemistry')]).toEqual([
+        ...['physics', 'not_member', 'not_member'],
+      ])
+      await table.put('biology', members(['oidc:ann'], { uid: 'g3' }))
+      expect([await send(), await send('biology')]).toEqual(['missing', 'biology'])
+      await table.put('biology', members([], { uid: 'g3', generation: 2 }))
+      await table.remove('physics', 'g1')
+      expect(await send()).toBe('default')
+      const { containers } = await dispatch().containers.list({ limit: 10 })
+      expect(containers.map(({ tenant }) => tenant)).toEqual(['default', 'physics', 'biology', 'default'])
+    } finally {
+      await ofTenants.close()
+    }
   })
 
   test('is in the lists of its owner alone, by pages', async () => {

@@ -144,6 +144,7 @@ const ofNeeds: readonly BadContainerInput[] = [
     ...at('scheduling_parameters', 'partitions'),
     type: 'unknown_key',
   },
+  { sent: 'a tenant that is no name of an LNamespace', ...post({ tenant: '../a' }), ...at('tenant') },
   { sent: 'a priority of 1001', ...post({ priority: 1001 }), ...at('priority') },
   {
     sent: 'a priority of `1e999`',

@@ -20,6 +20,7 @@ import { ContainerStore } from '../../../src/store/dispatch/containers.ts'
 import type { ContainerShown } from '../../../src/store/dispatch/forms.ts'
 import { MachineStore } from '../../../src/store/dispatch/machines.ts'
 import { Keys } from '../../../src/store/keys.ts'
+import { dispatchAclLine } from '../../../src/store/rights.ts'
 import { Sealer } from '../../../src/store/sealing.ts'
 import { folderVariable } from '../failpoints/arms.ts'
 import { FailpointArms } from '../failpoints/failpoint-arms.ts'
@@ -43,6 +44,8 @@ export interface DispatchFleetOptions {
   readonly tracing?: ConfigInput['tracing']
   /** An Arvados whose queue is mirrored. */
   readonly arvados?: { readonly url: string; readonly token: string }
+  /** Limits of tenants, and the prefix of those who serve them on this Redis. Users are `oidc:NAME` in the cluster. */
+  readonly tenants?: { readonly keyPrefix: string; readonly limits: Dispatch['tenants'] }
   readonly env?: Readonly<Record<string, string>>
   /** Whether Redis keeps its data over a restart. */
   readonly aof?: boolean
@@ -131,6 +134,7 @@ export class DispatchFleet {
     const environment = { ...env, ...options.env, [folderVariable]: fleet.failpoints.folder }
     fleet.#connection.open()
     try {
+      if (options.tenants) await fleet.#mayRead(options.tenants.keyPrefix)
       for (let count = 1; count <= (options.replicas ?? 2); count++) {
         const configFile = join(stateDir, `skylab-${count}.yaml`)
         const redisUrl = options.proxies ? await fleet.#proxied() : redis.programUrl
@@ -144,6 +148,12 @@ export class DispatchFleet {
       await fleet.stop()
       throw error
     }
+  }
+
+  /** Its user of Redis gets exactly the rights of the component. */
+  async #mayRead(tenants: string): Promise<void> {
+    const line = dispatchAclLine({ name: 'program', password: '>program', keyPrefix: this.name, tenants })
+    await this.client.call('ACL', ...line.replace(/^user/, 'SETUSER').split(' '))
   }
 
   async #proxied(): Promise<string> {
@@ -261,7 +271,9 @@ function configOf(name: string, redisUrl: string, stateDir: string, options: Dis
     sealing: { keyFiles: ['sealing.key'] },
     engine: { leaseTtlMs: 3000, scanIntervalMs: 500, ...options.engine },
     ...(options.tracing && { tracing: options.tracing }),
+    ...(options.tenants && { tenants: { rest: { usernameTemplate: 'oidc:{username}' } } }),
     dispatch: {
+      ...(options.tenants && { tenantsKeyPrefix: options.tenants.keyPrefix, tenants: options.tenants.limits }),
       ...{ clusterId: 'zzzzz', tokenFile: 'dispatch.token', managementTokenFile: 'management.token' },
       InstanceTypes: options.types ?? types,
       ...(options.arvados && { queue: { arvados: arvadosOf(options.arvados) } }),

@@ -6,7 +6,9 @@ import { secretTest } from '../../../src/base/secret-env.ts'
 import { secretPatterns } from '../../../src/config/lab.ts'
 import { ManagementService } from '../../../src/containers/management.ts'
 import { ContainerService } from '../../../src/containers/service.ts'
+import { Tenancy } from '../../../src/containers/tenancy.ts'
 import type { OfferedType } from '../../../src/dispatch/configured.ts'
+import type { MemberStore } from '../../../src/store/apps/members.ts'
 import { Bell } from '../../../src/store/bell.ts'
 import { Sealer } from '../../../src/store/sealing.ts'
 import { StreamReader } from '../../../src/store/streams.ts'
@@ -23,14 +25,22 @@ const type = (name: string, vcpus: number, price: number): OfferedType => ({
 export const offered = [type('small', 2, 0.1), type('large', 16, 1)]
 const rules = { maximumPriceFactor: 1.5, reserveExtraRamBytes: 0 }
 
-/** A replica's REST. The test closes it. */
-export function dispatchRest(dispatch: Dispatch, whenTagged?: () => Promise<boolean>) {
+/**
+ * A replica's REST. The test closes it.
+ * @param tenants the table of members; undefined: there are no tenants
+ */
+export function dispatchRest(dispatch: Dispatch, whenTagged?: () => Promise<boolean>, tenants?: MemberStore['table']) {
   const { containers: store, machines, connection } = dispatch
   const bell = new Bell(connection, dispatch.store.keys.bell, systemClock)
   const heard = bell.listen()
   const sealer = new Sealer([Buffer.alloc(32, 1)])
+  const tenancy = new Tenancy({
+    table: tenants,
+    names: { usernameTemplate: 'oidc:{username}' },
+    tenants: ['physics', 'biology'],
+  })
   const containers = new ContainerService({
-    ...{ store, rules, clock: systemClock, types: () => offered, tenantOf: () => 'default' },
+    ...{ store, rules, clock: systemClock, types: () => offered, tenancy },
     streams: new StreamReader(bell, systemClock),
     // The store names keys of its own in tests.
     sealer: { seal: (text, name, nonce) => sealer.seal(text, name, nonce) },

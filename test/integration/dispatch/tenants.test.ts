@@ -1,0 +1,75 @@
+/** Processes for tenants and for containers side by side: the controller of tenants tells who is in which, by Redis alone. */
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { DispatchFleet } from '../../kit/dispatch/fleet.ts'
+import { TenantFleet } from '../tenants/tenant-fleet.ts'
+
+const patience = { timeout: 60_000, interval: 100 }
+const keyPrefix = 'of-tenants'
+const name = `t${randomBytes(3).toString('hex')}`
+const [physics, biology] = [`${name}-physics`, `${name}-biology`]
+
+let containers: DispatchFleet
+let tenants: TenantFleet
+beforeAll(async () => {
+  const limits = { [physics]: { maxInstances: 0 }, [biology]: {} }
+  containers = await DispatchFleet.start({ tenants: { keyPrefix, limits } })
+})
+afterAll(async () => {
+  await tenants?.stop()
+  await containers?.stop()
+})
+
+const body = { command: ['true'], container_image: 'busybox', runtime_constraints: { ram: 2 ** 30 } }
+
+interface Answer {
+  readonly uuid: string
+  readonly tenant: string
+  readonly scheduling_status: string
+  readonly detail?: readonly [{ readonly type: string }]
+}
+
+async function send(who: 'ada' | 'bob', tenant?: string): Promise<Answer> {
+  const sent = { method: 'POST', body: { ...body, tenant } }
+  const answer = await containers.rest(who, '/dispatch/v1/containers', sent, tenant === undefined ? 0 : 1)
+  return answer.body as Answer
+}
+
+const tenantOf = async (who: 'ada' | 'bob', tenant?: string) => {
+  const answer = await send(who, tenant)
+  return answer.tenant ?? answer.detail?.[0].type
+}
+const find = async (who: 'ada' | 'bob', uuid: string) =>
+  (await containers.rest(who, `/dispatch/v1/containers/${uuid}`)).body as Answer
+const user = (of: string) => ({ kind: 'User', name: `oidc:${of}` })
+
+test('containers count for the LNamespace of their owner, and for no other', async () => {
+  expect(await tenantOf('ada')).toBe('unavailable')
+  // They share the Redis, each under a prefix of its own.
+  tenants = await TenantFleet.start(2, { redis: { url: containers.redis.url, keyPrefix } })
+  await expect.poll(() => tenantOf('ada'), patience).toBe('default')
+
+  await tenants.make({ users: [user('ada')] }, physics)
+  await expect.poll(() => tenantOf('ada'), patience).toBe(physics)
+  expect([await tenantOf('bob'), await tenantOf('bob', physics)]).toEqual(['default', 'not_member'])
+
+  // The limits of each: ada’s tenant has no machine, and bob’s container runs.
+  const [ofAda, ofBob] = [await send('ada', physics), await send('bob')]
+  await expect.poll(async () => (await containers.find(ofBob.uuid)).state, patience).toBe('Complete')
+  const waits = async () => (await find('ada', ofAda.uuid)).scheduling_status
+  await expect.poll(waits, patience).toContain(`tenant ${physics} has all its machines`)
+
+  await tenants.make({ users: [user('ada'), user('bob')] }, biology)
+  await expect.poll(() => tenantOf('ada'), patience).toBe('missing')
+  expect([await tenantOf('ada', biology), await tenantOf('bob')]).toEqual([biology, biology])
+
+  // It was decided when it was accepted.
+  await tenants.edit(physics, { users: [] })
+  await expect.poll(() => tenantOf('ada'), patience).toBe(biology)
+  expect((await find('ada', ofAda.uuid)).tenant).toBe(physics)
+})
+
+test('who is in which goes on being known when Redis has lost the table, once it is written again', async () => {
+  await containers.client.del(`{${keyPrefix}}:tenant-members`)
+  await expect.poll(() => tenantOf('bob'), patience).toBe(biology)
+})
