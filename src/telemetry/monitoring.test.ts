@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { servedMetrics } from '../../test/kit/telemetry/served-metrics.ts'
 import { createAppApiMetrics } from './app-api-metrics.ts'
+import { createCostGauge } from './dispatch-cost.ts'
 import { createDispatchGauges } from './dispatch-gauges.ts'
 import { createDispatchMetrics } from './dispatch-metrics.ts'
 import { collectProcessMetrics, forgetLabs } from './metrics.ts'
@@ -36,6 +37,7 @@ const panels: readonly { title: string; targets: { expr: string }[] }[] = JSON.p
 function servedSeries(): Map<string, readonly string[]> {
   const registry = servedMetrics()
   createDispatchMetrics(registry)
+  createCostGauge(registry, { machines: async () => [], types: new Set(), tenants: new Set() })
   createDispatchGauges(registry, { census: async () => undefined, owned: () => 0, spoolLagSeconds: () => 0 })
   collectProcessMetrics(registry)
   return new Map(

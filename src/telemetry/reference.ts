@@ -5,6 +5,7 @@ import { createAppGauges } from './app-gauges.ts'
 import { createArvadosMetrics } from './arvados-metrics.ts'
 import { createBillingMetrics } from './billing-metrics.ts'
 import { CullingMetrics } from './culling-metrics.ts'
+import { createCostGauge } from './dispatch-cost.ts'
 import { createDispatchGauges } from './dispatch-gauges.ts'
 import { createKeptGauges } from './dispatch-kept.ts'
 import { createDispatchMetrics } from './dispatch-metrics.ts'
@@ -20,7 +21,7 @@ const head = `# Metrics
 
 <!-- Made by \`npm run docs\` of src/telemetry (metrics.ts, gauges.ts, app-gauges.ts, app-api-metrics.ts, tenant-gauges.ts,
      billing-metrics.ts, webhook-metrics.ts, notebook-gauges.ts, idle-metrics.ts, culling-metrics.ts, gateway-metrics.ts,
-     dispatch-metrics.ts, dispatch-gauges.ts, dispatch-kept.ts): change those. -->
+     dispatch-metrics.ts, dispatch-gauges.ts, dispatch-cost.ts, dispatch-kept.ts): change those. -->
 
 Each replica serves these metrics in Prometheus' text format at \`/metrics\` on its monitoring port. Values of labels come from
 short lists, never from users; those of \`notebook_culling_total\` and \`last_notebook_culling_timestamp_seconds\` alone name people's
@@ -52,6 +53,7 @@ export function metricsReference(): string {
   createGatewayMetrics(registry, { open: () => ({ request: 0, websocket: 0 }), routes: () => undefined })
   createArvadosMetrics(registry)
   createDispatchMetrics(registry)
+  createCostGauge(registry, { machines: async () => [], types: new Set(), tenants: new Set() })
   createDispatchGauges(registry, { census: async () => undefined, owned: () => 0, spoolLagSeconds: () => 0 })
   createKeptGauges(registry, async () => undefined)
   const rows = registry
