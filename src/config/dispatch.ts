@@ -1,6 +1,7 @@
 /** The block `dispatch`: containers on machines of a cloud. Keys that begin with a capital are Arvados', with its forms and defaults. */
 import { z } from 'zod'
 import { arvadosQueue } from './dispatch-arvados.ts'
+import { billingKey } from './billing.ts'
 import { ec2Parameters } from './dispatch-ec2.ts'
 import { goDuration, goSize } from './go-values.ts'
 import { absolutePath } from './values.ts'
@@ -210,6 +211,13 @@ const fields = z.strictObject({
     .default({})
     .describe(
       'limits of tenants: LNamespaces by name, of which only these count, and `default` for whoever is in none of them; `{}` is no limit',
+    ),
+  billingTags: z
+    .array(z.string().regex(billingKey, { error: 'not a key of billing' }))
+    .max(10, { error: 'names more than 10 keys' })
+    .default([])
+    .describe(
+      'keys of the billing of tenants that become tags of their machines, after `TagKeyPrefix` and `Billing-`; needs `tenantsKeyPrefix`',
     ),
   tenantsKeyPrefix: z
     .string()

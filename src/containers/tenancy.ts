@@ -1,28 +1,22 @@
 /** Whose limits a container counts for: the LNamespace that its owner is in, or `default`. */
 import { unavailable } from '../base/errors.ts'
-import type { EntryTable, TableRead } from '../store/apps/entries.ts'
-import { type ClusterNames, lists, type Members, type Person } from '../store/apps/members.ts'
+import { defaultTenant } from '../dispatch/container.ts'
+import { type ClusterNames, lists, type Person, type SomeMembers } from '../store/apps/members.ts'
 import { noTenant, whichTenant } from './problems.ts'
 
-/** The tenant of whoever is in none that counts. No LNamespace can have this name. */
-export const defaultTenant = 'default'
-
 export interface TenancyOptions {
-  /** As the controller of tenants writes it. Undefined: there are no tenants. */
-  readonly table: Pick<EntryTable<Members>, 'readSome' | 'version'> | undefined
+  /** Of those that count, as the controller of tenants writes it. */
+  readonly members: Pick<SomeMembers, 'read'>
   readonly names: ClusterNames
-  /** Those that count. Anybody may make an LNamespace, so others change nothing. */
+  /** Those that count, beside `default`. Anybody may make an LNamespace, so others change nothing. */
   readonly tenants: readonly string[]
 }
 
 export class Tenancy {
   readonly #options: TenancyOptions
-  readonly #tenants: readonly string[]
-  #known: TableRead<Members> | undefined
 
   constructor(options: TenancyOptions) {
     this.#options = options
-    this.#tenants = options.table ? options.tenants.filter(name => name !== defaultTenant) : []
   }
 
   /**
@@ -40,26 +34,20 @@ export class Tenancy {
 
   /** Whoever names one is asked about that alone. */
   #asked(named: string | undefined): readonly string[] {
-    if (named === undefined || named === defaultTenant) return this.#tenants
-    if (!this.#tenants.includes(named)) throw noTenant()
+    const { tenants } = this.#options
+    if (named === undefined || named === defaultTenant) return tenants
+    if (!tenants.includes(named)) throw noTenant()
     return [named]
   }
 
   async #own(person: Person, asked: readonly string[]): Promise<readonly string[]> {
     if (asked.length === 0) return []
-    const { complete, entries, broken } = await this.#read()
+    const { members, names } = this.#options
+    const { complete, entries, broken } = await members.read()
     return asked.filter(name => {
       const entry = entries.get(name)
       if (!entry && (!complete || broken.has(name))) throw unavailable('the members of tenants are not known yet', 5)
-      return entry !== undefined && lists(entry, person, this.#options.names)
+      return entry !== undefined && lists(entry, person, names)
     })
-  }
-
-  /** The table is asked each time whether it has changed, so nobody counts as a member for longer than it says. */
-  async #read(): Promise<TableRead<Members>> {
-    const table = this.#options.table!
-    const version = await table.version()
-    if (!this.#known?.complete || this.#known.version !== version) this.#known = await table.readSome(this.#tenants)
-    return this.#known
   }
 }

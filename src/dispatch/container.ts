@@ -4,6 +4,9 @@ import type { Need } from './types.ts'
 export const containerStates = ['Queued', 'Locked', 'Running', 'Complete', 'Cancelled'] as const
 export type ContainerState = (typeof containerStates)[number]
 
+/** The tenant of whoever is in none that counts. No LNamespace can have this name. */
+export const defaultTenant = 'default'
+
 export const isEnded = (state: ContainerState): boolean => state === 'Complete' || state === 'Cancelled'
 
 /** What an owner asked for, with secret values masked. It never changes. */

@@ -11,6 +11,10 @@ export interface TagNames {
   readonly intent: string
   /** The key of its SSH server, once that was verified. */
   readonly hostKey: string
+  /** Whom it counts for. */
+  readonly tenant: string
+  /** Before a key of the tenant's billing. */
+  readonly billing: string
 }
 
 /** @param prefix `CloudVMs.TagKeyPrefix` */
@@ -21,6 +25,8 @@ export const tagNames = (prefix: string): TagNames => ({
   instanceSecret: `${prefix}InstanceSecret`,
   intent: `${prefix}Intent`,
   hostKey: `${prefix}HostKey`,
+  tenant: `${prefix}Tenant`,
+  billing: `${prefix}Billing-`,
 })
 
 /** Each use of a token has a key of its own, so that what one shows says nothing of the others. */

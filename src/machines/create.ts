@@ -40,7 +40,7 @@ async function ask(
   // A token counts in one place only, so the place is known before the call.
   const note = async (next: string) => void (await context.keeping.keep({ place: next }))
   const call: CloudCall = { ...context.call(), note }
-  const wish = { ...intent(brief, secret), ...(place !== '' && { place }) }
+  const wish = { ...(await intent(brief, secret)), ...(place !== '' && { place }) }
   try {
     return await cloud.call('create', call, async driver => {
       await call.failpoint?.('before-send')

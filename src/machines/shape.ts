@@ -54,7 +54,7 @@ export interface MachineParts {
   readonly times: MachineTimes
   readonly program: () => Promise<RunnerProgram>
   /** The intent of a new machine, with its tags and the script of its first start. */
-  readonly intent: (brief: MachineBrief, secret: string) => Intent
+  readonly intent: (brief: MachineBrief, secret: string) => Intent | Promise<Intent>
   /** The tag by which a pinned host key outlives Redis. */
   readonly pinTag: string
   /** Groups of types that share a quota, by the name of a type. */

@@ -108,6 +108,7 @@ export class Sweeper {
     const listed = await this.#call('list', (driver, call) => driver.list(call))
     await failpoint('sweep.listed')
     const briefs = await machines.list()
+    await tagging.refresh()
     await failpoint('sweep.read')
     const { strays, unlisted, retag } = findingsOf(listed, briefs, tagging)
     for (const stray of strays) if (!(await this.#aside(() => this.#adopt(stray, token), true))) return

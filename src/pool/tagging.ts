@@ -1,10 +1,11 @@
 /** What the tags of a machine say of it, and what they are to say. Anybody with the account may write them. Pure. */
 import type { Instance } from '../clouds/driver.ts'
 import type { OfferedType } from '../dispatch/configured.ts'
-import type { MachineBrief } from '../dispatch/container.ts'
+import { defaultTenant, type MachineBrief } from '../dispatch/container.ts'
 import { isMarkedSecret, type TagNames } from '../dispatch/tags.ts'
 import { machineOp } from '../store/dispatch/forms.ts'
 import type { StrayMachine } from '../store/dispatch/machines.ts'
+import type { Payers } from './payers.ts'
 
 export type Tags = Readonly<Record<string, string>>
 
@@ -15,6 +16,8 @@ export interface TaggingOptions {
   readonly types: ReadonlyMap<string, OfferedType>
   /** `TagSecret`. With `hmac`, a secret that the tag itself has proves nothing: whoever writes tags knows it. */
   readonly secrets?: 'plain' | 'hmac'
+  /** Undefined: no tag says who pays. */
+  readonly payers?: Payers | undefined
 }
 
 /** What a record needs of a machine that only the cloud knows. */
@@ -42,12 +45,16 @@ export class Tagging {
   }
 
   strayOf({ id, tags, address = '', providerType }: Instance): Stray {
-    const { names, types } = this.#options
+    const { names, types, payers } = this.#options
     const type = own(tags, names.instanceType) || this.#typeOf(providerType)
     const behavior = behaviors.find(each => each === own(tags, names.idleBehavior))
     return {
       ...{ instance: id, address, providerType, type, intent: this.intentOf(tags) },
-      ...{ price: types.get(type)?.price ?? 0, tenant: 'default', hostKey: own(tags, names.hostKey) },
+      ...{
+        price: types.get(type)?.price ?? 0,
+        tenant: payers?.tenantOf(tags) ?? defaultTenant,
+        hostKey: own(tags, names.hostKey),
+      },
       // What nobody understands is not ended for it, and gets nothing new.
       idleBehavior: behavior ?? (own(tags, names.idleBehavior) === '' ? 'run' : 'hold'),
     }
@@ -60,13 +67,19 @@ export class Tagging {
     return secret === '' || this.#options.secrets === 'hmac' ? { digest: '' } : { secret }
   }
 
+  /** Reads who pays, for what follows. @throws {RetryLater} when Redis does not answer */
+  async refresh(): Promise<void> {
+    await this.#options.payers?.refresh()
+  }
+
   /** Tags that differ from the record. That of our set is not among them: who takes it away takes the machine. */
   missingOf(tags: Tags, brief: MachineBrief): Tags {
-    const { names } = this.#options
+    const { names, payers } = this.#options
     const wanted = {
       [names.intent]: brief.name,
       [names.instanceType]: brief.type,
       [names.idleBehavior]: brief.idleBehavior,
+      ...payers?.tagsOf(brief.tenant),
     }
     return Object.fromEntries(Object.entries(wanted).filter(([name, value]) => own(tags, name) !== value))
   }

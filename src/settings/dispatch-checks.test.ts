@@ -77,6 +77,11 @@ describe('crossProblems of dispatch', () => {
       { TagKeyPrefix: 'Our', ResourceTags: { ArvadosIntent: 'a', OurIntent: 'b' } },
       'dispatch.CloudVMs.ResourceTags.OurIntent: is a tag of Skylab’s own',
     ],
+    [
+      {},
+      { ResourceTags: { Billing: 'a', 'ArvadosBilling-fund': 'b' } },
+      'dispatch.CloudVMs.ResourceTags.ArvadosBilling-fund: is a tag of Skylab’s own',
+    ],
     [{ tokenFile: 'key' }, {}, 'dispatch.Containers.DispatchPrivateKey: is the file of dispatch.tokenFile too'],
     [{ previousTokenFiles: ['token'] }, {}, 'dispatch.previousTokenFiles.0: is the file of dispatch.tokenFile too'],
     [arvados({ images: {} }), {}, 'dispatch.queue.arvados.images: is empty, so no container of Arvados could be run'],
@@ -107,6 +112,7 @@ describe('configWarnings of dispatch', () => {
     ],
     [{}, { DeployPublicKey: false }, /^dispatch\.CloudVMs\.DeployPublicKey: has no effect/],
     [{ tenants: { physics: { maxInstances: 2 } } }, {}, /^dispatch\.tenants\.physics: has no effect without/],
+    [{ billingTags: ['fund'] }, {}, /^dispatch\.billingTags: has no effect without/],
     [{}, { TagSecret: 'plain' }, /^dispatch\.CloudVMs\.TagSecret: is plain/],
     [
       { Containers: { DispatchPrivateKey: 'key', RuntimeEngine: 'process' } },

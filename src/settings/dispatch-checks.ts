@@ -48,13 +48,13 @@ function arvadosProblems({ queue: { arvados }, Containers }: DispatchConfig): st
 }
 
 /** Tags by which machines are known, after `TagKeyPrefix`. */
-const ownTags = ['InstanceSetID', 'InstanceType', 'InstanceSecret', 'IdleBehavior', 'Intent', 'HostKey']
+const ownTags = ['InstanceSetID', 'InstanceType', 'InstanceSecret', 'IdleBehavior', 'Intent', 'HostKey', 'Tenant']
+const isOwnTag = (name: string, prefix: string): boolean =>
+  ownTags.some(own => `${prefix}${own}` === name) || name.startsWith(`${prefix}Billing-`)
 
 function tagProblems({ ResourceTags, TagKeyPrefix }: CloudVMs): string[] {
   return Object.keys(ResourceTags).flatMap(name =>
-    ownTags.some(own => `${TagKeyPrefix}${own}` === name)
-      ? [`dispatch.CloudVMs.ResourceTags.${name}: is a tag of Skylab’s own`]
-      : [],
+    isOwnTag(name, TagKeyPrefix) ? [`dispatch.CloudVMs.ResourceTags.${name}: is a tag of Skylab’s own`] : [],
   )
 }
 
@@ -109,10 +109,14 @@ export function dispatchWarnings({ dispatch, tenants: { rest } }: Pick<Config, '
 }
 
 /** By which nobody is of a tenant that the configuration names. */
-function tenancyWarnings({ tenants, tenantsKeyPrefix }: DispatchConfig, rest: Config['tenants']['rest']): string[] {
+function tenancyWarnings(
+  { tenants, tenantsKeyPrefix, billingTags }: DispatchConfig,
+  rest: Config['tenants']['rest'],
+): string[] {
   const named = Object.keys(tenants).filter(name => name !== 'default')
   if (tenantsKeyPrefix === undefined) {
-    return named.map(name => `dispatch.tenants.${name}: has no effect without dispatch.tenantsKeyPrefix`)
+    const without = [...named.map(name => `tenants.${name}`), ...(billingTags.length > 0 ? ['billingTags'] : [])]
+    return without.map(key => `dispatch.${key}: has no effect without dispatch.tenantsKeyPrefix`)
   }
   if (named.length === 0)
     return ['dispatch.tenantsKeyPrefix: has no effect, since dispatch.tenants names no LNamespace']

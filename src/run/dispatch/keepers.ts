@@ -9,6 +9,7 @@ import { aboutOf, warrantOf } from '../../dispatch/warrant.ts'
 import { Cloud } from '../../machines/cloud.ts'
 import { machineKindOf } from '../../machines/kind.ts'
 import type { MachineParts } from '../../machines/shape.ts'
+import type { Payers } from '../../pool/payers.ts'
 import type { Throttles } from '../../pool/throttle.ts'
 import type { FoundRun, Sending } from '../../store/dispatch/keeping.ts'
 import { containerKind, machineKind } from '../../store/dispatch-keys.ts'
@@ -25,6 +26,7 @@ export interface KeeperShared {
   readonly throttles: Throttles
   readonly types: ReadonlyMap<string, OfferedType>
   readonly sight: DispatchSight
+  readonly payers: Payers | undefined
 }
 
 /** How often a good probe is told: a third of the shortest time by which it is judged would do. */
@@ -57,15 +59,20 @@ function cloudOf({ clock }: Basics, { driver, throttles, sight }: KeeperShared):
 function machineParts(
   basics: Basics,
   { sealer }: DispatchStore,
-  { throttles, types, sight }: KeeperShared,
+  { throttles, types, sight, payers }: KeeperShared,
 ): Omit<MachineParts, 'cloud' | 'wakes' | 'keeping'> {
   const { config, settings, clock } = basics
   const { CloudVMs } = config.dispatch!
   const { token, previousTokens } = settings.dispatch!
   const tokens = [token, ...previousTokens]
   const set = instanceSetIdOf(token)
+  const reach = reachOf({ dispatch: config.dispatch!, files: settings.dispatch!, types, set, clock })
   return {
-    ...reachOf({ dispatch: config.dispatch!, files: settings.dispatch!, types, set, clock }),
+    ...reach,
+    intent: async (brief, secret) => {
+      const intent = reach.intent(brief, secret)
+      return { ...intent, tags: { ...intent.tags, ...(await payerTags(payers, brief.tenant)) } }
+    },
     teach: outcome => throttles.teach(outcome),
     sight: sight.machines,
     times: {
@@ -78,6 +85,12 @@ function machineParts(
     warrant: (uuid, sending) => sealed(token, uuid, sending, opened(sealer, uuid, sending)),
     found: listed => foundOf(tokens, sealer, listed),
   }
+}
+
+/** No machine waits for them: what is not known now, the sweep writes. */
+async function payerTags(payers: Payers | undefined, tenant: string): Promise<Readonly<Record<string, string>>> {
+  await payers?.refresh().catch(() => {})
+  return Object.fromEntries(Object.entries(payers?.tagsOf(tenant) ?? {}).filter(([, value]) => value !== ''))
 }
 
 const nameOf = (uuid: string) => sealedName({ kind: containerKind, name: uuid })

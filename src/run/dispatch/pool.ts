@@ -5,6 +5,7 @@ import { rulesOf } from '../../dispatch/configured.ts'
 import { instanceSetIds, tagNames } from '../../dispatch/tags.ts'
 import type { Cloud } from '../../machines/cloud.ts'
 import { Comparer } from '../../pool/compare.ts'
+import type { Payers } from '../../pool/payers.ts'
 import { Scheduler } from '../../pool/scheduler.ts'
 import { Sweeper } from '../../pool/sweep.ts'
 import { Tagging } from '../../pool/tagging.ts'
@@ -17,13 +18,14 @@ export interface PoolShared {
   readonly cloud: Cloud
   readonly types: ReadonlyMap<string, OfferedType>
   readonly sight: DispatchSight
+  readonly payers: Payers | undefined
   /** When what runs was too much for Arvados, if its queue is mirrored. */
   readonly overloadedMs: (() => Promise<number>) | undefined
 }
 
 /** Of a machine's whole life: ten years. What ends it are rules, never this. */
 const lifeMs = 315_360_000_000
-export function joinPool(basics: Basics, store: DispatchStore, { cloud, types, sight, overloadedMs }: PoolShared) {
+export function joinPool(basics: Basics, store: DispatchStore, { cloud, types, sight, payers, overloadedMs }: PoolShared) {
   const { config, settings, clock, log } = basics
   const dispatch = config.dispatch!
   const { CloudVMs } = dispatch
@@ -31,7 +33,7 @@ export function joinPool(basics: Basics, store: DispatchStore, { cloud, types, s
   const { keys, leases, machines, sealer } = store
   const names = tagNames(CloudVMs.TagKeyPrefix)
   const sets = instanceSetIds(token, previousTokens)
-  const tagging = new Tagging({ names, sets, types, secrets: CloudVMs.TagSecret })
+  const tagging = new Tagging({ names, sets, types, secrets: CloudVMs.TagSecret, payers })
   const common = {
     cloud,
     leases,

@@ -1,10 +1,11 @@
 /** Makes the parts of a process that serves containers on machines, and joins them. Nothing runs yet; it knows no Kubernetes. */
 import { typesOf } from '../../dispatch/configured.ts'
-import type { MachineBrief } from '../../dispatch/container.ts'
+import { defaultTenant, type MachineBrief } from '../../dispatch/container.ts'
 import { tagNames } from '../../dispatch/tags.ts'
 import type { Cloud } from '../../machines/cloud.ts'
 import { Throttles } from '../../pool/throttle.ts'
 import type { Settings } from '../../settings/load.ts'
+import { createCostGauge } from '../../telemetry/dispatch-cost.ts'
 import { createKeptGauges } from '../../telemetry/dispatch-kept.ts'
 import { type Basics, type CreateTracing, makeBasics } from '../basics.ts'
 import type { Part, Stage } from '../part.ts'
@@ -15,6 +16,7 @@ import { joinPool } from './pool.ts'
 import { joinDispatchRest } from './rest.ts'
 import { addDispatchGauges, joinSight } from './sight.ts'
 import { joinDispatchStore } from './store.ts'
+import { joinTenants } from './tenants.ts'
 
 export type DispatchReplica = Awaited<ReturnType<typeof makeDispatchReplica>>
 
@@ -35,15 +37,21 @@ export async function makeDispatchReplica(settings: Settings, createTracing?: Cr
     perSecond: config.dispatch!.CloudVMs.MaxCloudOpsPerSecond,
   })
   const sight = joinSight(basics)
-  const keepers = joinKeepers(basics, store, { driver, throttles, types, sight })
+  const { tenancy, payers } = joinTenants(basics, store.connection)
+  const keepers = joinKeepers(basics, store, { driver, throttles, types, sight, payers })
   const { cloud, kind } = keepers
   const arvados = config.dispatch!.queue.arvados && (await import('./arvados.ts')).joinArvados(basics, store, types)
-  const pool = joinPool(basics, store, { cloud, types, sight, overloadedMs: arvados?.overloadedMs })
+  const pool = joinPool(basics, store, { cloud, types, sight, payers, overloadedMs: arvados?.overloadedMs })
   addProcessGauges(basics, store.connection)
   addDispatchGauges(basics, store, sight, { types, owned: () => kind.engine.size, scheduler: pool.scheduler })
   createKeptGauges(basics.metrics.registry, () => store.containers.counts())
+  createCostGauge(basics.metrics.registry, {
+    machines: () => store.machines.list(),
+    types: new Set(types.keys()),
+    tenants: new Set([defaultTenant, ...Object.keys(config.dispatch!.tenants)]),
+  })
   const whenTagged = tagger(basics, cloud)
-  const rest = joinDispatchRest(basics, { ...store, types, dispatchMetrics: sight.metrics, whenTagged })
+  const rest = joinDispatchRest(basics, { ...store, tenancy, types, dispatchMetrics: sight.metrics, whenTagged })
   const more = arvados ? [arvados.part] : []
   const stages = stagesOf(basics, store, { keepers, pool, more, closeDriver: () => driver.close() })
   return { basics, store, keepers, pool, rest, stages }

@@ -3,16 +3,13 @@ import { createDispatchApi } from '../../api/dispatch/app.ts'
 import { secretTest } from '../../base/secret-env.ts'
 import { ManagementService } from '../../containers/management.ts'
 import { ContainerService } from '../../containers/service.ts'
-import { Tenancy } from '../../containers/tenancy.ts'
+import type { Tenancy } from '../../containers/tenancy.ts'
 import { type OfferedType, rulesOf } from '../../dispatch/configured.ts'
 import type { MachineBrief } from '../../dispatch/container.ts'
-import type { TableConnection } from '../../store/apps/entries.ts'
-import { MemberStore } from '../../store/apps/members.ts'
 import type { Bell } from '../../store/bell.ts'
 import type { ContainerStore } from '../../store/dispatch/containers.ts'
 import type { MachineStore } from '../../store/dispatch/machines.ts'
 import { containerKind } from '../../store/dispatch-keys.ts'
-import { Keys } from '../../store/keys.ts'
 import type { Sealer } from '../../store/sealing.ts'
 import type { StreamReader } from '../../store/streams.ts'
 import { SubjectBell } from '../../store/subject-bell.ts'
@@ -23,7 +20,7 @@ import type { Part } from '../part.ts'
 
 /** What REST needs of the others. */
 export interface DispatchRestParts {
-  readonly connection: TableConnection
+  readonly tenancy: Tenancy
   readonly containers: ContainerStore
   readonly machines: MachineStore
   readonly streams: Pick<StreamReader, 'open'>
@@ -43,15 +40,10 @@ export interface DispatchRest extends Pick<OwnRest, 'listen' | 'trouble'> {
 
 export function joinDispatchRest(basics: Basics, parts: DispatchRestParts): DispatchRest {
   const { config, settings, clock } = basics
-  const { connection, containers: store, machines, streams, bell, sealer, types, dispatchMetrics } = parts
+  const { tenancy, containers: store, machines, streams, bell, sealer, types, dispatchMetrics } = parts
   const offered = [...types.values()]
   const rules = rulesOf(config.dispatch!)
   const more = new SubjectBell(bell, containerKind)
-  const { tenants, tenantsKeyPrefix } = config.dispatch!
-  const tenancy = new Tenancy({
-    table: tenantsKeyPrefix === undefined ? undefined : tableOfTenants(connection, new Keys(tenantsKeyPrefix)),
-    ...{ names: config.tenants.rest ?? {}, tenants: Object.keys(tenants) },
-  })
   const containers = new ContainerService({
     ...{ store, streams, sealer, rules, tenancy, clock },
     types: () => offered,
@@ -77,7 +69,3 @@ export function joinDispatchRest(basics: Basics, parts: DispatchRestParts): Disp
     ...{ listen, trouble },
   }
 }
-
-/** The controller of tenants writes it, under its own prefix; nothing of it is written here. */
-const tableOfTenants = (connection: TableConnection, keys: Keys) =>
-  new MemberStore(connection, keys, keys.tenantMembers).table

@@ -1,10 +1,14 @@
-/** Joins what tells processes without rights in the cluster who is in which LNamespace: those that run containers on machines. */
+/**
+ * Joins what tells processes without rights in the cluster who is in which LNamespace, and who pays for it: those that run
+ * containers on machines.
+ */
 import { membersOf } from '../../apps/members.ts'
 import type { KubeClient } from '../../kube/client.ts'
 import { canonical } from '../../reconcile/merge.ts'
 import type { Sight } from '../../reconcile/sight.ts'
 import type { Fact } from '../../reconcile/types.ts'
 import { MemberStore, type Members } from '../../store/apps/members.ts'
+import { billingOf } from '../../tenants/billing.ts'
 import { tenantParent } from '../../tenants/words.ts'
 import type { Basics } from '../basics.ts'
 import type { joinLeases } from '../declared-leases.ts'
@@ -22,11 +26,13 @@ export interface TenantMemberParts {
 
 /** One replica compares the table after each change of a member, by lease. */
 export function joinMembers({ basics, kube, access, lnamespaces, isKnown }: TenantMemberParts): Part {
+  const billing = basics.config.tenants.billing ?? { defaults: [] }
+  const entryOf = (fact: Fact) => ({ ...membersOf(fact), billing: billingOf(fact, billing) })
   const { connection, keys, leases } = access
   const keeper = memberKeeper({
     ...{ basics, leases, lease: keys.reconcileLease('members:') },
     store: new MemberStore(connection, keys, keys.tenantMembers),
-    wanted: () => (isKnown() ? wantedOf(lnamespaces.values()) : undefined),
+    wanted: () => (isKnown() ? wantedOf(lnamespaces.values(), entryOf) : undefined),
     keeps: () => false,
     isGone: async (name, uid, signal) => {
       const object = await kube.get({ ...tenantParent, name }, { agent: 'members', ...(signal && { signal }) })
@@ -36,13 +42,11 @@ export function joinMembers({ basics, kube, access, lnamespaces, isKnown }: Tena
   connection.onMove(() => keeper.compare())
   lnamespaces.on(change => {
     const before = change.type === 'put' ? change.previous : undefined
-    if (!before || textOf(before) !== textOf(change.value)) keeper.compare()
+    if (!before || canonical(entryOf(before)) !== canonical(entryOf(change.value))) keeper.compare()
   })
   return keeper
 }
 
 /** Each LNamespace has an entry: of nobody, while it has no namespace or is not accepted. */
-const wantedOf = (facts: Iterable<Fact>): ReadonlyMap<string, Members> =>
-  new Map([...facts].map(fact => [fact.ref.name, membersOf(fact)]))
-
-const textOf = (fact: Fact): string => canonical(membersOf(fact))
+const wantedOf = (facts: Iterable<Fact>, entryOf: (fact: Fact) => Members): ReadonlyMap<string, Members> =>
+  new Map([...facts].map(fact => [fact.ref.name, entryOf(fact)]))

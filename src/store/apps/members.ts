@@ -4,6 +4,7 @@
  * one name, the newer one has the entry.
  */
 import { z } from 'zod'
+import type { Billing } from '../../base/bill.ts'
 import type { Keys } from '../keys.ts'
 import { EntryTable, type PutAnswer, type TableConnection, type TableRead } from './entries.ts'
 import { uidForm, whole } from './routes.ts'
@@ -17,6 +18,8 @@ export interface Members {
   /** Names of the cluster, as the LNamespace has them. */
   readonly users: readonly string[]
   readonly groups: readonly string[]
+  /** Who pays for it, in the table of tenants alone. */
+  readonly billing?: Billing | undefined
 }
 
 /** An LNamespace has two lists of 500 each. */
@@ -28,6 +31,8 @@ const schema: z.ZodType<Members> = z.strictObject({
   createdMs: whole,
   users: names,
   groups: names,
+  // Of values, characters beyond 16 bits count twice here.
+  billing: z.record(z.string().max(63), z.string().max(512)).optional(),
 })
 
 export interface MembersRead extends Omit<TableRead<Members>, 'entries'> {
@@ -76,6 +81,26 @@ export class MemberStore {
   /** For readers that follow it. */
   get table(): Pick<EntryTable<Members>, 'read' | 'readSome' | 'version'> {
     return this.#table
+  }
+}
+
+/** Some entries, for readers that need no others: they are read again only when the table has changed. */
+export class SomeMembers {
+  readonly #table: Pick<EntryTable<Members>, 'readSome' | 'version'>
+  readonly #names: readonly string[]
+  #known: TableRead<Members> | undefined
+
+  constructor(table: Pick<EntryTable<Members>, 'readSome' | 'version'>, names: readonly string[]) {
+    this.#table = table
+    this.#names = names
+  }
+
+  /** As the table is now. @throws {RetryLater} when Redis does not answer */
+  async read(): Promise<TableRead<Members>> {
+    const version = await this.#table.version()
+    if (this.#known?.complete && this.#known.version === version) return this.#known
+    this.#known = await this.#table.readSome(this.#names)
+    return this.#known
   }
 }
 

@@ -1,5 +1,7 @@
 /** Processes for tenants and for containers side by side: the controller of tenants tells who is in which, by Redis alone. */
 import { randomBytes } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { DispatchFleet } from '../../kit/dispatch/fleet.ts'
 import { TenantFleet } from '../tenants/tenant-fleet.ts'
@@ -13,7 +15,7 @@ let containers: DispatchFleet
 let tenants: TenantFleet
 beforeAll(async () => {
   const limits = { [physics]: { maxInstances: 0 }, [biology]: {} }
-  containers = await DispatchFleet.start({ tenants: { keyPrefix, limits } })
+  containers = await DispatchFleet.start({ tenants: { keyPrefix, limits, billingTags: ['fund', 'project'] } })
 })
 afterAll(async () => {
   await tenants?.stop()
@@ -59,7 +61,8 @@ test('containers count for the LNamespace of their owner, and for no other', asy
   const waits = async () => (await find('ada', ofAda.uuid)).scheduling_status
   await expect.poll(waits, patience).toContain(`tenant ${physics} has all its machines`)
 
-  await tenants.make({ users: [user('ada'), user('bob')] }, biology)
+  const billing = { fund: '4711', other: 'x' }
+  await tenants.make({ users: [user('ada'), user('bob')], billing }, biology)
   await expect.poll(() => tenantOf('ada'), patience).toBe('missing')
   expect([await tenantOf('ada', biology), await tenantOf('bob')]).toEqual([biology, biology])
 
@@ -67,6 +70,25 @@ test('containers count for the LNamespace of their owner, and for no other', asy
   await tenants.edit(physics, { users: [] })
   await expect.poll(() => tenantOf('ada'), patience).toBe(biology)
   expect((await find('ada', ofAda.uuid)).tenant).toBe(physics)
+})
+
+test('a machine has the tags of whoever pays for it, also after an edit', async () => {
+  const go = join(containers.stateDir, 'go')
+  const command = ['sh', '-c', `while [ ! -e ${go} ]; do sleep 0.1; done`]
+  const sent = { method: 'POST', body: { ...body, command, tenant: biology } }
+  const { uuid } = (await containers.rest('bob', '/dispatch/v1/containers', sent)).body as Answer
+  const tags = async () => {
+    const { instance } = await containers.find(uuid)
+    const all = (await containers.cloud.read(instance))?.tags ?? {}
+    return ['Tenant', 'Billing-fund', 'Billing-project', 'Billing-other'].map(name => all[`Arvados${name}`])
+  }
+  await expect.poll(tags, patience).toEqual([biology, '4711', undefined, undefined])
+  await tenants.edit(biology, { billing: { fund: null, project: 'survey' } })
+  await expect.poll(tags, patience).toEqual([biology, '', 'survey', undefined])
+  const metrics = await (await fetch(`${containers.replicas[1]!.monitoringUrl}/metrics`)).text()
+  expect(metrics).toContain(`skylab_dispatch_price_per_hour{instance_type="small",tenant="${biology}"} 0.1`)
+  writeFileSync(go, '')
+  await expect.poll(async () => (await containers.find(uuid)).state, patience).toBe('Complete')
 })
 
 test('who is in which goes on being known when Redis has lost the table, once it is written again', async () => {

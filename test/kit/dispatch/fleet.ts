@@ -45,7 +45,11 @@ export interface DispatchFleetOptions {
   /** An Arvados whose queue is mirrored. */
   readonly arvados?: { readonly url: string; readonly token: string }
   /** Limits of tenants, and the prefix of those who serve them on this Redis. Users are `oidc:NAME` in the cluster. */
-  readonly tenants?: { readonly keyPrefix: string; readonly limits: Dispatch['tenants'] }
+  readonly tenants?: {
+    readonly keyPrefix: string
+    readonly limits: Dispatch['tenants']
+    readonly billingTags?: string[]
+  }
   readonly env?: Readonly<Record<string, string>>
   /** Whether Redis keeps its data over a restart. */
   readonly aof?: boolean
@@ -273,7 +277,11 @@ function configOf(name: string, redisUrl: string, stateDir: string, options: Dis
     ...(options.tracing && { tracing: options.tracing }),
     ...(options.tenants && { tenants: { rest: { usernameTemplate: 'oidc:{username}' } } }),
     dispatch: {
-      ...(options.tenants && { tenantsKeyPrefix: options.tenants.keyPrefix, tenants: options.tenants.limits }),
+      ...(options.tenants && {
+        tenantsKeyPrefix: options.tenants.keyPrefix,
+        tenants: options.tenants.limits,
+        billingTags: options.tenants.billingTags,
+      }),
       ...{ clusterId: 'zzzzz', tokenFile: 'dispatch.token', managementTokenFile: 'management.token' },
       InstanceTypes: options.types ?? types,
       ...(options.arvados && { queue: { arvados: arvadosOf(options.arvados) } }),

@@ -8,7 +8,7 @@ import { ManagementService } from '../../../src/containers/management.ts'
 import { ContainerService } from '../../../src/containers/service.ts'
 import { Tenancy } from '../../../src/containers/tenancy.ts'
 import type { OfferedType } from '../../../src/dispatch/configured.ts'
-import type { MemberStore } from '../../../src/store/apps/members.ts'
+import { type MemberStore, SomeMembers } from '../../../src/store/apps/members.ts'
 import { Bell } from '../../../src/store/bell.ts'
 import { Sealer } from '../../../src/store/sealing.ts'
 import { StreamReader } from '../../../src/store/streams.ts'
@@ -34,11 +34,9 @@ export function dispatchRest(dispatch: Dispatch, whenTagged?: () => Promise<bool
   const bell = new Bell(connection, dispatch.store.keys.bell, systemClock)
   const heard = bell.listen()
   const sealer = new Sealer([Buffer.alloc(32, 1)])
-  const tenancy = new Tenancy({
-    table: tenants,
-    names: { usernameTemplate: 'oidc:{username}' },
-    tenants: ['physics', 'biology'],
-  })
+  const counted = tenants ? ['physics', 'biology'] : []
+  const members = new SomeMembers(tenants!, counted)
+  const tenancy = new Tenancy({ members, names: { usernameTemplate: 'oidc:{username}' }, tenants: counted })
   const containers = new ContainerService({
     ...{ store, rules, clock: systemClock, types: () => offered, tenancy },
     streams: new StreamReader(bell, systemClock),
