@@ -10,7 +10,7 @@ export interface OnRedis {
   readonly basics: Pick<Basics, 'clock' | 'log'>
   readonly store: Pick<Store, 'connection' | 'keys'>
   /** The commands that the user of Redis may not call. Default: those of replicas. */
-  readonly missing?: typeof missingRights
+  readonly missing?: (connection: Store['connection'], keys: Store['keys']) => Promise<readonly string[]>
 }
 
 const lookMs = 200

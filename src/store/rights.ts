@@ -139,10 +139,18 @@ export async function missingRightsOfGateway(
 }
 
 /**
- * Lists the commands that this connection's user is not allowed to call on keys of its installation. The server judges.
+ * Lists the commands that this connection's user is not allowed to call on keys of its installation, or `hmget` if it may not read
+ * who is in which tenant. The server judges.
+ * @param tenants keys of those who serve tenants, where a process reads them
  * @throws {RetryLater} when Redis does not answer, or permits no scripts
  */
-export async function missingRights(connection: Connection, keys: Keys): Promise<readonly string[]> {
+export async function missingRights(
+  connection: Pick<Connection, 'run'>,
+  keys: Keys,
+  tenants?: Keys,
+): Promise<readonly string[]> {
   const commands = Object.entries(replicaCommands).map(([name, args]) => [name, ...args])
-  return (await connection.run('check-rights', [keys.last], [JSON.stringify(commands)])) as string[]
+  if (tenants) commands.push(['hmget', tenants.tenantMembers, 'field'])
+  const missing = (await connection.run('check-rights', [keys.last], [JSON.stringify(commands)])) as string[]
+  return [...new Set(missing)]
 }

@@ -1,5 +1,7 @@
 /** The life of a process that serves dispatch: start, wait for Redis and the compare with the cloud, serve, drain. */
 import type { Settings } from '../../settings/load.ts'
+import { Keys } from '../../store/keys.ts'
+import { missingRights } from '../../store/rights.ts'
 import { live, uptimeMs } from '../life.ts'
 import { startParts } from '../part.ts'
 import { redisName } from '../readiness.ts'
@@ -26,7 +28,10 @@ export async function serveDispatch(settings: Settings): Promise<void> {
 async function start(replica: DispatchReplica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
   const { basics, store, stages } = replica
   startParts(stages, 'first')
-  await reachRedis(replica, waiting, signal)
+  const { tenantsKeyPrefix } = basics.config.dispatch!
+  const tenants = tenantsKeyPrefix === undefined ? undefined : new Keys(tenantsKeyPrefix)
+  const missing = (connection: typeof store.connection, keys: Keys) => missingRights(connection, keys, tenants)
+  await reachRedis({ basics, store, missing }, waiting, signal)
   startParts(stages, 'connected')
   while (!(await store.machines.compared().catch(() => false))) {
     mayStart(store.connection)

@@ -2,7 +2,8 @@
 import { Redis as Client } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { RetryLater } from '../../../src/base/errors.ts'
-import { aclLine, commandsOfReplicas, missingRights } from '../../../src/store/rights.ts'
+import { Keys } from '../../../src/store/keys.ts'
+import { aclLine, commandsOfReplicas, dispatchAclLine, missingRights } from '../../../src/store/rights.ts'
 import { creation, ownRedis, refusedBy, Store } from '../../kit/store/store.ts'
 
 async function start(): Promise<Store> {
@@ -31,6 +32,21 @@ test('the server lists the commands that its user may not call, without a call o
   )
   expect(await ask()).toEqual(commandsOfReplicas.filter(name => name !== 'evalsha' && name !== 'info'))
   expect(await store.redis.dbsize()).toBe(0)
+})
+
+test('the user of dispatch may read who is in which tenant, and the server says so when it may not', async () => {
+  const store = await start()
+  const tenants = new Keys('of-tenants')
+  const ask = () => missingRights(store.connection, store.keys, tenants)
+  expect(await ask()).toEqual(['hmget'])
+  const line = dispatchAclLine({
+    name: 'program',
+    password: '>program',
+    keyPrefix: store.prefix,
+    tenants: 'of-tenants',
+  })
+  await store.redis.call('ACL', 'SETUSER', ...line.split(' ').slice(1))
+  expect(await ask()).toEqual([])
 })
 
 test('the cause names the command when scripts themselves are not permitted', async () => {
