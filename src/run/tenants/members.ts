@@ -3,11 +3,15 @@
  * containers on machines.
  */
 import { membersOf } from '../../apps/members.ts'
+import { Later } from '../../base/later.ts'
 import type { KubeClient } from '../../kube/client.ts'
+import type { Leases } from '../../leases/leases.ts'
 import { canonical } from '../../reconcile/merge.ts'
 import type { Sight } from '../../reconcile/sight.ts'
 import type { Fact } from '../../reconcile/types.ts'
+import type { TableConnection } from '../../store/apps/entries.ts'
 import { MemberStore, type Members } from '../../store/apps/members.ts'
+import type { Connection } from '../../store/connection.ts'
 import { billingOf } from '../../tenants/billing.ts'
 import { tenantParent } from '../../tenants/words.ts'
 import type { Basics } from '../basics.ts'
@@ -16,13 +20,19 @@ import { memberKeeper } from '../member-table.ts'
 import type { Part } from '../part.ts'
 
 export interface TenantMemberParts {
-  readonly basics: Basics
+  readonly basics: Pick<Basics, 'clock' | 'log' | 'config'>
   readonly kube: Pick<KubeClient, 'get'>
-  readonly access: ReturnType<typeof joinLeases>
-  readonly lnamespaces: Sight
+  readonly access: Pick<ReturnType<typeof joinLeases>, 'keys'> & {
+    readonly connection: TableConnection & Pick<Connection, 'onMove'>
+    readonly leases: Pick<Leases, 'acquireTask'>
+  }
+  readonly lnamespaces: Pick<Sight, 'values' | 'on'>
   /** Whether the watches show all. */
   readonly isKnown: () => boolean
 }
+
+/** Edits of so long are one compare: it reads the whole table, and whoever may edit one LNamespace may do so again and again. */
+const gatherMs = 500
 
 /** One replica compares the table after each change of a member, by lease. */
 export function joinMembers({ basics, kube, access, lnamespaces, isKnown }: TenantMemberParts): Part {
@@ -39,12 +49,24 @@ export function joinMembers({ basics, kube, access, lnamespaces, isKnown }: Tena
       return object?.metadata.uid !== uid
     },
   })
-  connection.onMove(() => keeper.compare())
+  const later = new Later(basics.clock)
+  let isDue = false
+  const compare = () => {
+    isDue = false
+    keeper.compare()
+  }
+  connection.onMove(compare)
   lnamespaces.on(change => {
     const before = change.type === 'put' ? change.previous : undefined
-    if (!before || canonical(entryOf(before)) !== canonical(entryOf(change.value))) keeper.compare()
+    if (before && canonical(entryOf(before)) === canonical(entryOf(change.value))) return
+    if (!isDue) later.after(gatherMs, compare)
+    isDue = true
   })
-  return keeper
+  const stop = async () => {
+    await later.stop()
+    await keeper.stop()
+  }
+  return { start: () => keeper.start(), stop }
 }
 
 /** Each LNamespace has an entry: of nobody, while it has no namespace or is not accepted. */
