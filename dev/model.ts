@@ -68,7 +68,7 @@ const models: readonly Model[] = [
     ...dispatch,
     module: 'Dispatch',
     alone: true,
-    invariants: ['OneRun', 'Accepted', 'Finished', 'Bounded', 'NoLeak', 'IntentFirst', 'Known', 'NotAgain'],
+    invariants: ['OneRun', 'InRoom', 'Uncut', 'Accepted', 'Finished', 'Bounded', 'NoLeak', 'IntentFirst', 'Known', 'NotAgain'],
   },
 ]
 

@@ -80,7 +80,7 @@ Init ==
   /\ used = Warm
   /\ left = [crashes |-> Crashes, pauses |-> Pauses, losses |-> Losses, timeouts |-> Timeouts, breaks |-> Breaks,
              moves |-> Moves, cancels |-> Cancels, twins |-> Twins]
-  /\ ghost = [again |-> FALSE, bare |-> FALSE]
+  /\ ghost = [again |-> FALSE, bare |-> FALSE, cut |-> FALSE]
 
 Next == System \/ Fault
 Spec == Init /\ [][Next]_vars
@@ -93,7 +93,11 @@ Lost == left.losses < Losses
 AtRest == compared /\ calls = {} /\ wire = {} /\ ~ENABLED System
 
 \* V1: a container never runs twice at a time.
-OneRun == \A c \in Containers : Cardinality({v \in Ids : Up(v) /\ vm[v].st[c] = "on"}) <= 1
+OneRun == \A c \in Containers : Cardinality({v \in Ids : c \in Running(v)}) <= 1
+\* A machine never runs more than it has room for, whatever comes late or is brought back.
+InRoom == \A v \in Ids : Cardinality(Running(v)) <= Room
+\* V8: we end no machine that runs a container, if nothing was lost and it answers.
+Uncut == ~ghost.cut
 \* V2: what was accepted has a record, unless Redis lost it. At rest it has ended, unless the model ran out of instances.
 Accepted == \A c \in Containers : con[c] = None => Lost
 Finished == AtRest => \A c \in Containers : con[c] = None \/ Over(c) \/ (Waits(c) /\ used = Instances)

@@ -15,8 +15,7 @@ Held == HeldAfterLoss /\ \E s \in Slots : Doubtful(s)
 Intends(s) == inst' = [inst EXCEPT ![s] = Instance("create", 0, TRUE)] /\ used' = s
 Needed ==
   /\ compared /\ ~Held /\ used < Instances
-  /\ Cardinality({c \in Containers : Waits(c)}) >
-     Cardinality({s \in Slots : inst[s] # None /\ inst[s].step # "destroy" /\ Free(s)})
+  /\ Cardinality({c \in Containers : Waits(c)}) > Cardinality({p \in Slots \X (1..Room) : p[2] <= Places(p[1])})
 
 \* The scheduler intends an instance, for a container that finds none.
 Intend ==
@@ -33,7 +32,7 @@ CallFirst ==
 \* The scheduler gives a container an instance, and draws a run.
 Assign(c, s) ==
   /\ compared /\ Waits(c) /\ ~Held
-  /\ inst[s] # None /\ inst[s].step = "serve" /\ Free(s)
+  /\ inst[s] # None /\ inst[s].step = "serve" /\ Places(s) > 0
   /\ con' = [con EXCEPT ![c] = [@ EXCEPT !.st = "locked", !.on = s, !.run = DrawRun(c)]]
   /\ UNCHANGED <<inst, compared, cloud, rest>>
 
@@ -49,9 +48,9 @@ ShutDown(s) ==
   /\ inst' = [inst EXCEPT ![s].step = "destroy"]
   /\ con' = [c \in Containers |-> IF IsOf(c, s) /\ con[c].st = "locked" THEN Freed(con[c]) ELSE con[c]]
 
-\* The scheduler ends an instance that nobody needs.
+\* The scheduler ends an instance that nobody needs. Negative control: one that has a place left.
 EndIdle(s) ==
-  /\ compared /\ inst[s] # None /\ inst[s].step \in {"create", "serve"} /\ Free(s)
+  /\ compared /\ inst[s] # None /\ inst[s].step \in {"create", "serve"} /\ (IF EmptyEnds THEN Free(s) ELSE Places(s) > 0)
   /\ \A c \in Containers : ~Waits(c)
   /\ ShutDown(s)
   /\ UNCHANGED <<compared, cloud, rest>>

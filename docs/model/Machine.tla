@@ -8,13 +8,16 @@ CONSTANTS
   Replicas, None, Containers,
   \* How many instances Redis may have, and the cloud; how many attempts a container has.
   Instances, Vms, Cap,
+  \* How many containers an instance has room for.
+  Room,
   \* How many instances stand in the beginning, each with its keeper: others needed them before.
   Warm,
   \* How often each of these may happen.
   Crashes, Pauses, Losses, Timeouts, Breaks, Moves, Cancels, Twins,
   \* The rules of the protocol; a negative control switches one of them off.
   EpochChecked, RunChecked, ProofBars, ProofFrees, GoneProved, CapCounted, CallAfterIntent, StartAfterIntent,
-  Swept, ListedFirst, HeldAfterLoss, AllDoubted, HeldUntilProof, HeldSends, ClaimsEnd, ByTime, EndsKept
+  Swept, ListedFirst, HeldAfterLoss, AllDoubted, HeldUntilProof, HeldSends, ClaimsEnd, ByTime, EndsKept,
+  RoomCounted, EmptyEnds
 
 VARIABLES
   con,       \* Redis: the record of each container
@@ -61,11 +64,15 @@ Freed(record) ==
 Instance(step, v, seen) == [step |-> step, vm |-> v, keeper |-> None, epoch |-> 0, seen |-> seen]
 Recorded(v) == \E s \in Slots : inst[s] # None /\ inst[s].vm = v
 Free(s) == \A c \in Containers : ~IsOf(c, s)
+\* A container takes its place from the moment when it is assigned, not only when it was sent.
+Taken(s) == Cardinality({c \in Containers : IsOf(c, s) /\ (RoomCounted \/ Sent(c))})
+Places(s) == IF inst[s] = None \/ inst[s].step = "destroy" THEN 0 ELSE Room - Taken(s)
 
 -----------------------------------------------------------------------------
 (* Machines *)
 Is(v) == vm[v] # None
 Up(v) == Is(v) /\ vm[v].up
+Running(v) == {c \in Containers : Up(v) /\ vm[v].st[c] = "on"}
 NewVm(s) == [tag |-> s, up |-> TRUE, listed |-> FALSE, epoch |-> 0,
              run |-> [c \in Containers |-> 0], st |-> [c \in Containers |-> "none"]]
 GoneVm(s) == [NewVm(s) EXCEPT !.up = FALSE]
@@ -103,7 +110,9 @@ CreateLands(s) ==
 DestroyLands(v) ==
   /\ <<"destroy", v>> \in calls /\ calls' = calls \ {<<"destroy", v>>}
   /\ Off(v)
-  /\ UNCHANGED <<redis, rest>>
+  \* Nothing was lost, and no time-out gave the machine up: then nothing may run there.
+  /\ ghost' = [ghost EXCEPT !.cut = @ \/ (left.losses = Losses /\ left.timeouts = Timeouts /\ Running(v) # {})]
+  /\ UNCHANGED <<redis, backup, used, left>>
 
 \* The cloud never carries a call out, whatever it answered.
 CallVanishes ==
