@@ -68,7 +68,18 @@ const models: readonly Model[] = [
     ...dispatch,
     module: 'Dispatch',
     alone: true,
-    invariants: ['OneRun', 'InRoom', 'Uncut', 'Accepted', 'Finished', 'Bounded', 'NoLeak', 'IntentFirst', 'Known', 'NotAgain'],
+    invariants: [
+      'OneRun',
+      'InRoom',
+      'Uncut',
+      'Accepted',
+      'Finished',
+      'Bounded',
+      'NoLeak',
+      'IntentFirst',
+      'Known',
+      'NotAgain',
+    ],
   },
 ]
 

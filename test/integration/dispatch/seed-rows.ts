@@ -287,8 +287,13 @@ export const dispatchRows: readonly SeedRow[] = [
   {
     id: 'D-34',
     what: 'Limits of each tenant, tags for bills, a metric of cost',
-    tests: [[unit('properties'), 'decide brings no tenant above its limits']],
-    departs: 'every owner is of the tenant `default`: tenants by owner, their tags and their metric are not there yet',
+    tests: [
+      [unit('properties'), 'decide brings no tenant above its limits'],
+      [fleet('tenants'), 'containers count for the LNamespace of their owner, and for no other'],
+      [fleet('tenants'), 'a machine has the tags of whoever pays for it, also after an edit'],
+      [pool('payers'), 'empties the keys of the tenant before when %s'],
+    ],
+    departs: 'only LNamespaces of the configuration count; bills of tenants have no amounts',
   },
   { id: 'D-35', what: 'A command that tries the cloud: create, probe, run, destroy', tests: [], departs: later },
   {
