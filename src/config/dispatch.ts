@@ -1,7 +1,7 @@
 /** The block `dispatch`: containers on machines of a cloud. Keys that begin with a capital are Arvados', with its forms and defaults. */
 import { z } from 'zod'
-import { arvadosQueue } from './dispatch-arvados.ts'
 import { billingKey } from './billing.ts'
+import { arvadosQueue } from './dispatch-arvados.ts'
 import { ec2Parameters } from './dispatch-ec2.ts'
 import { goDuration, goSize } from './go-values.ts'
 import { absolutePath } from './values.ts'

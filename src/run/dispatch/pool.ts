@@ -25,7 +25,11 @@ export interface PoolShared {
 
 /** Of a machine's whole life: ten years. What ends it are rules, never this. */
 const lifeMs = 315_360_000_000
-export function joinPool(basics: Basics, store: DispatchStore, { cloud, types, sight, payers, overloadedMs }: PoolShared) {
+export function joinPool(
+  basics: Basics,
+  store: DispatchStore,
+  { cloud, types, sight, payers, overloadedMs }: PoolShared,
+) {
   const { config, settings, clock, log } = basics
   const dispatch = config.dispatch!
   const { CloudVMs } = dispatch
