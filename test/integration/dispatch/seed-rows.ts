@@ -125,9 +125,9 @@ export const dispatchRows: readonly SeedRow[] = [
     id: 'D-12',
     what: 'A boot probe until it succeeds or TimeoutBooting; then the runner, and its list before the machine is idle',
     tests: [
-      [machines('kind'), 'a machine that boots is asked nothing before its probe succeeds'],
+      [machines('keeper'), 'a machine that boots is asked nothing before its probe succeeds'],
       [unit('decide'), 'machines that do not come up, or that answer no more'],
-      [machines('kind'), 'nothing of a machine is told before what it runs is in the records'],
+      [machines('keeper'), 'nothing of a machine is told before what it runs is in the records'],
     ],
   },
   {
@@ -181,7 +181,7 @@ export const dispatchRows: readonly SeedRow[] = [
     what: 'One SSH connection for each machine, made again when it ends',
     tests: [
       [ssh('channel'), 'runs many commands at once over one connection'],
-      [machines('kind'), 'a channel that breaks amid a start is made again, and the run is the same'],
+      [machines('keeper'), 'a channel that breaks amid a start is made again, and the run is the same'],
       [ssh('channel'), 'a machine that says nothing any more is unreachable after three questions'],
     ],
   },
@@ -199,7 +199,7 @@ export const dispatchRows: readonly SeedRow[] = [
     id: 'D-20',
     what: 'Probes, lists, kills by signals, a machine without answers ends, and the end is asked for until it is there',
     tests: [
-      [machines('kind'), 'a container is killed again and again, and its machine ends when it does not end'],
+      [machines('keeper'), 'a container is killed again and again, and its machine ends when it does not end'],
       [machines('kind'), 'a machine is destroyed again when the cloud still shows it'],
       [runner('supervise'), 'is listed and killed by humans'],
       [runner('supervise'), 'kills children that ignore SIGTERM, in sessions of their own too, %s control groups'],
@@ -295,7 +295,17 @@ export const dispatchRows: readonly SeedRow[] = [
     ],
     departs: 'only LNamespaces of the configuration count; bills of tenants have no amounts',
   },
-  { id: 'D-35', what: 'A command that tries the cloud: create, probe, run, destroy', tests: [], departs: later },
+  {
+    id: 'D-35',
+    what: 'A command that tries the cloud: create, probe, run, destroy',
+    tests: [
+      [fleet('cloudtest'), 'does all steps, and leaves nothing'],
+      [
+        fleet('cloudtest'),
+        'names what it could not end, which a later test reports, and ends with --destroy-existing alone',
+      ],
+    ],
+  },
   {
     id: 'D-36',
     what: 'No secret in arguments or logs',
