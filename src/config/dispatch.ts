@@ -93,7 +93,9 @@ const cloudVMs = z.strictObject({
     ),
   PollInterval: goDuration('10s').describe('longest time between two passes of the scheduler'),
   ProbeInterval: goDuration('10s').describe('interval of probes of one machine'),
-  MaxProbesPerSecond: count(10).describe('probes of all machines of one replica'),
+  MaxProbesPerSecond: count(10).describe(
+    'read for Arvados’ sake; no effect: machines tell by themselves that they are there',
+  ),
   SyncInterval: goDuration('1m').describe('interval of comparing the cloud’s list with the records'),
   TimeoutIdle: goDuration('1m', { zero: true }).describe('how long a machine without a container is kept'),
   TimeoutBooting: goDuration('10m').describe('how long a new machine may take until its probe succeeds'),
@@ -101,7 +103,9 @@ const cloudVMs = z.strictObject({
   TimeoutShutdown: goDuration('10s').describe('after it a machine that is still listed is destroyed again'),
   TimeoutSignal: goDuration('5s').describe('interval of SIGTERM to a container that is to end'),
   TimeoutTERM: goDuration('2m').describe('how long it may take; then its machine gets nothing new, and ends'),
-  TimeoutStaleRunLock: goDuration('5s').describe('how long a run may lack its supervisor; then its machine is broken'),
+  TimeoutStaleRunLock: goDuration('5s').describe(
+    'read for Arvados’ sake; no effect: the kernel of a machine says at once that a supervisor is gone',
+  ),
   MaxCloudOpsPerSecond: countOrZero(10).describe('creations and ends of machines, of all replicas; 0: no limit'),
   MaxConcurrentInstanceCreateOps: countOrZero(1).describe('creations at once, of all replicas; 0: no limit'),
   MaxInstances: countOrZero(64).describe('machines at once; 0: no limit'),
