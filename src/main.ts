@@ -32,6 +32,8 @@ const usage = `usage: skylab serve --config FILE             answer requests unt
        skylab cloudtest --config FILE [--instance-type NAME] [--image-id ID] [--container-image IMAGE] [--command TEXT]
                         [--destroy-existing] [--json]
                                               make one machine in the cloud, run a command there and end it, each step timed
+       skylab shell [--url URL] [--token-file FILE] [--admin] [-t] [-N] [-L PORT:localhost:PORT]… UUID [COMMAND…]
+                                              a shell, or a command, in a running container; -L carries a port of it
        skylab runner attach [--engine docker|podman|process]
        skylab runner --list | --kill UUID     run containers on this rented machine for a keeper, at the standard streams; for
                                               humans: list what runs, or end it
@@ -39,6 +41,7 @@ const usage = `usage: skylab serve --config FILE             answer requests unt
 
 In the environment: SKYLAB_URL and SKYLAB_MANAGEMENT_TOKEN_FILE stand for --url and --token-file.
 SKYLAB_PORT, SKYLAB_MONITORING_PORT, SKYLAB_REPLICA, SKYLAB_SEALING_KEY override the file.
+shell takes SKYLAB_URL, and SKYLAB_TOKEN_FILE or SKYLAB_TOKEN, where the command line says nothing.
 ENABLE_CULLING, CULL_IDLE_TIME, IDLENESS_CHECK_PERIOD add to it for notebooks.
 PGHOST, PGPORT, PGDATABASE, PGUSER, PGPASSWORD, PGSSLROOTCERT and NC_PROJECT_ID, NC_BIGQUERY_DATASET_NAME,
 NC_BIGQUERY_TABLE_NAME add to it for the bills of tenants.
@@ -53,6 +56,8 @@ interface Invocation extends Output {
   serve(settings: Settings): Promise<void>
   /** Its streams are those of the process. @returns the exit code */
   runner?(args: readonly string[]): Promise<number>
+  /** The same. */
+  shell?(args: readonly string[]): Promise<number>
 }
 
 /**
@@ -88,6 +93,8 @@ export async function main(args: readonly string[], invocation: Invocation): Pro
 
 /** Commands that name their own problems, and have more than one word. */
 function operatorCommand([name, ...args]: readonly string[]): ((by: Invocation) => Promise<number>) | undefined {
+  // Its words may be those of a command in a container.
+  if (name === 'shell') return async ({ shell }) => shell?.(args) ?? codes.refused
   if (args.includes('--help')) return undefined
   if (name === 'instance') return async by => (await import('./cli/instance.ts')).instance(args, by.env, by)
   if (name === 'container') return async by => (await import('./cli/container.ts')).container(args, by.env, by)
@@ -242,6 +249,10 @@ if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLTo
       if (run.includes('dispatch')) return (await import('./run/dispatch/serve.ts')).serveDispatch(settings)
       if (run.includes('apps')) return (await import('./run/apps/serve.ts')).serveApps(settings)
       return (await import('./run/serve.ts')).serve(settings)
+    },
+    shell: async shellArgs => {
+      const { env, stdin: input, stdout: output } = process
+      return (await import('./cli/shell.ts')).shell(shellArgs, { env, input, output, ...streams })
     },
     runner: async runnerArgs => {
       const { env, stdin: input, stdout: output } = process

@@ -85,7 +85,10 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   // The rules of containers on machines of a cloud, and the words of these machines, without I/O of their own.
   'src/dispatch': ['src/base', 'src/config'],
   // The program on such a machine: it starts often, and loads nothing of the controller.
-  'src/runner': ['src/base', 'src/dispatch/protocol.ts', 'src/dispatch/lines.ts'],
+  'src/runner': [
+    ...['src/base', 'src/dispatch/protocol.ts', 'src/dispatch/lines.ts', 'src/dispatch/tunnel.ts'],
+    ...['src/ssh/new-key.ts', 'src/ssh/quoted.ts'],
+  ],
   // The machines of a cloud, each as one long operation.
   'src/machines': [...['src/base', 'src/telemetry', 'src/store', 'src/ops', 'src/dispatch', 'src/clouds', 'src/ssh']],
   // One machine from its creation to its end, to test a cloud and an image; by the pieces of keepers, without Redis.
@@ -97,10 +100,12 @@ export const table: Readonly<Record<string, readonly string[]>> = {
     ...['src/base', 'src/telemetry', 'src/http', 'src/store', 'src/leases', 'src/duties', 'src/dispatch'],
   ],
   'src/containers': ['src/base', 'src/telemetry', 'src/store', 'src/dispatch'],
+  // Shells and ports of running containers, carried by the pump of the gateway.
+  'src/tunnel': ['src/base', 'src/telemetry', 'src/dispatch', 'src/containers', 'src/gateway'],
   'src/api': [
     ...['src/base', 'src/config', 'src/telemetry', 'src/tls', 'src/http', 'src/identity', 'src/labs', 'src/form'],
     ...['src/images/catalogue', 'src/ops', 'src/tenants', 'src/sudo', 'src/idle', 'src/apps', 'src/appcontrol'],
-    ...['src/dispatch', 'src/containers'],
+    ...['src/dispatch', 'src/containers', 'src/tunnel'],
   ],
   'src/settings': [
     'src/base',

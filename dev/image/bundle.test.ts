@@ -16,7 +16,7 @@ test('bundle makes a program without source and packages, and with only the used
     expect(await run(process.execPath, [main, '--version'])).toBe(`skylab ${packageJson.version}\n`)
     const runner = join(dirname(main), 'runner.cjs')
     expect(await run(process.execPath, [runner, '--version'])).toBe(`skylab ${packageJson.version}\n`)
-    expect((await stat(runner)).size).toBeLessThan(mib / 4)
+    expect((await stat(runner)).size).toBeLessThan(0.6 * mib)
     const names = (await readdir(dirname(main))).filter(name => name.endsWith('.mjs'))
     const sizes = await Promise.all(names.map(async name => (await stat(join(dirname(main), name))).size))
     const total = sizes.reduce((sum, size) => sum + size, 0)

@@ -17,7 +17,7 @@ const besideModules = ['src/store/commands', 'src/api/document/page']
  * Packages in CommonJS load Node's modules by `require`, which ES modules do not have. esbuild knows of no name that a banner
  * declares, so there must be no other one: a module of ours could have it too.
  */
-const require = `const require = globalThis.process.getBuiltinModule('node:module').createRequire(import.meta.url);`
+export const require = `const require = globalThis.process.getBuiltinModule('node:module').createRequire(import.meta.url);`
 /** In place of tsconfig.json, which the image's build does not have: the same source gives the same files there. */
 const tsconfigRaw = { compilerOptions: { strict: true, verbatimModuleSyntax: true } }
 
@@ -59,10 +59,7 @@ export async function bundle(options: BundleOptions): Promise<string> {
       graphql: 'graphql/index.mjs',
       '@aws-sdk/client-ec2': '@aws-sdk/client-ec2/dist-es/index.js',
     },
-    // ssh2 does without its native parts, and catches the failure of their `require`.
-    external: ['cpu-features', '*.node'],
-    // ssh2 names files by it that it does not read here: its WebAssembly is in its text.
-    define: { __dirname: '"/"' },
+    ...forSsh2,
     banner: { js: require },
     plugins: [thinClient, thinUndici],
     // V8 keeps the text of every file: without indentation it takes a quarter less. Lines stay short for stack traces.
@@ -84,13 +81,19 @@ export async function bundle(options: BundleOptions): Promise<string> {
   return join(dist, 'main.mjs')
 }
 
+/**
+ * It does without its native parts, and catches the failure of their `require`. It names files by `__dirname` that it does not read
+ * here: its WebAssembly is in its text.
+ */
+export const forSsh2 = { external: ['cpu-features', '*.node'], define: { __dirname: '"/"' } }
+
 /** Makes `runner.cjs` in a folder. CommonJS: it starts 10 ms sooner than a module. */
 export async function bundleRunner(root: string, dist: string): Promise<Metafile> {
   const { metafile } = await build({
     ...{ metafile: true, absWorkingDir: root, entryPoints: [runner.entry], outfile: join(dist, runner.file) },
     tsconfigRaw,
     ...{ bundle: true, platform: 'node', format: 'cjs', target: 'node24' },
-    ...{ minifyWhitespace: true, lineLimit: 160, logLevel: 'warning' },
+    ...{ minifyWhitespace: true, lineLimit: 160, logLevel: 'warning', ...forSsh2 },
   })
   return metafile
 }

@@ -176,6 +176,12 @@ const ended = z.strictObject({
     ),
 })
 
+const tunnels = z.strictObject({
+  perUser: count(32).describe('shells, requests and WebSockets of one user that one replica carries at once'),
+  perReplica: count(500).describe('the same of all users'),
+  idleSeconds: count(600).describe('how long one lives without a byte either way'),
+})
+
 const tenant = z.strictObject({
   maxInstances: z
     .number()
@@ -206,6 +212,7 @@ const fields = z.strictObject({
   CloudVMs: cloudVMs.prefault({}).describe('the machines'),
   Containers: containers.describe('the containers'),
   ended: ended.prefault({}).describe('what Redis keeps of containers that have ended'),
+  tunnels: tunnels.prefault({}).describe('shells in running containers, and their ports'),
   queue: z
     .strictObject({ arvados: arvadosQueue.optional().describe('containers of Arvados’ queue, beside those of REST') })
     .prefault({})

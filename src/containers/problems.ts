@@ -33,6 +33,11 @@ export const containerDropped = (): ApiError =>
 export const outputDropped = (): ApiError =>
   new ApiError(410, { msg: 'the output of this container is not kept any more', type: 'output_dropped' })
 
+export const notRunning = (words: string): ApiError =>
+  new ApiError(503, { msg: words, type: 'not_running' }, { 'Retry-After': '5' })
+
+export const hasEnded = (): ApiError => new ApiError(410, { msg: 'the container has ended', type: 'container_ended' })
+
 /** Somebody has to run, or to be cancelled, first. */
 const fullSeconds = 30
 

@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
 import type { Identity } from '../base/domain.ts'
 import { ApiError } from '../base/errors.ts'
-import type { ContainerState } from '../dispatch/container.ts'
+import { type ContainerState, isEnded } from '../dispatch/container.ts'
 import { fitOf } from '../dispatch/fits.ts'
 import type { MachineType, Need, Rules } from '../dispatch/types.ts'
 import { canonical } from '../dispatch/warrant.ts'
@@ -16,9 +16,11 @@ import { type ContainerLog, RecordedLog } from './log.ts'
 import {
   containerDropped,
   containerEnded,
+  hasEnded,
   lacksKey,
   noContainer,
   noTypeFits,
+  notRunning,
   otherBody,
   outputDropped,
   queueFull,
@@ -40,6 +42,15 @@ export interface ContainerFilter {
   /** Only younger ones. */
   readonly after?: string | undefined
   readonly limit: number
+}
+
+/** Where the gateway of a running container is. */
+export interface ContainerReach {
+  readonly run: number
+  /** `host:port` */
+  readonly address: string
+  /** Of its certificate. */
+  readonly pin: string
 }
 
 export interface ContainerPage {
@@ -74,6 +85,8 @@ export interface Containers {
   ): Promise<Feed<Told> | 'ended' | null>
   /** @throws {ApiError} 410 when its output was dropped after its end */
   log(uuid: string, follow: boolean, asker: ContainerAsker): Promise<ContainerLog>
+  /** @throws {ApiError} 410 when it has ended, 503 while it does not run or has no gateway */
+  reach(uuid: string, asker: ContainerAsker): Promise<ContainerReach>
 }
 
 export interface ContainerOptions {
@@ -177,6 +190,15 @@ export class ContainerService implements Containers {
     await this.#record(uuid, asker)
     const stream = store.stream(uuid)
     return streams.open<StoredEvent | Told>({ stream, lastEventId, lost, signal })
+  }
+
+  async reach(uuid: string, asker: ContainerAsker): Promise<ContainerReach> {
+    const { state, run, gatewayAddress, gatewayPin } = await this.#record(uuid, asker)
+    if (isEnded(state)) throw hasEnded()
+    if (state !== 'Running') throw notRunning('the container does not run yet')
+    if (gatewayAddress === '' || gatewayPin === '')
+      throw notRunning('the machine of the container has no gateway for it')
+    return { run, address: gatewayAddress, pin: gatewayPin }
   }
 
   async log(uuid: string, follow: boolean, asker: ContainerAsker): Promise<ContainerLog> {

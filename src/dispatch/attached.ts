@@ -114,10 +114,14 @@ export class Attached {
   }
 
   /** @returns when the supervisor has it. @throws RefusedByRunner: nothing was done; UnansweredByRunner: ask a list */
-  async start(warrant: Warrant): Promise<void> {
+  async start(warrant: Warrant, key?: string): Promise<void> {
     const { uuid, run, owner, spec, seal } = warrant
     const id = this.#nextId()
-    await this.#ask('started', { type: 'start', id, uuid, run, owner, spec, seal }, id)
+    await this.#ask(
+      'started',
+      { type: 'start', id, uuid, run, owner, spec, seal, ...(key !== undefined && { key }) },
+      id,
+    )
   }
 
   /** @returns when the signal was sent. The end comes as an entry */

@@ -65,9 +65,12 @@ export interface ContainerRecord {
   readonly cancelled: string
   /** The last trouble, in a sentence; '' without one. */
   readonly trouble: string
+  /** `host:port` of its tunnel, as its keeper sees the machine; '' without one. */
   readonly gatewayAddress: string
   /** It has ended, and so much was kept that its output was dropped. */
   readonly isOutputDropped: boolean
+  /** The SHA-256 of that gateway's certificate, as the machine told over SSH. */
+  readonly gatewayPin: string
   /** The `RunSpec`, sealed for this uuid. */
   readonly sealedSpec: string
 }

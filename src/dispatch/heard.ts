@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { parseJson } from '../base/json.ts'
 import { type FromRunner, mostOutputBytes, mostRuns } from './protocol.ts'
+import { isPin } from './tunnel.ts'
 
 const count = z.int().min(0)
 const number = z.int().min(1)
@@ -23,7 +24,13 @@ const spec = z.object({
   maxRunSeconds: count,
 })
 
+const gateway = {
+  gatewayPort: z.int().min(1).max(65_535).optional(),
+  gatewayPin: z.string().refine(isPin).optional(),
+}
+
 const listed = z.object({
+  ...gateway,
   ...{ uuid, run: number, owner: text, spec, seal: text },
   state: z.enum(['starting', 'running', 'ended', 'stale']),
   startedMs: count.optional(),
@@ -36,7 +43,7 @@ const listed = z.object({
 const longestBase64 = Math.ceil(mostOutputBytes / 3) * 4
 
 const entry = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('running'), atMs: count, gatewayPort: z.int().min(1).max(65_535).optional() }),
+  z.object({ kind: z.literal('running'), atMs: count, ...gateway }),
   z.object({
     ...{ kind: z.literal('output'), atMs: count, stream: z.enum(['stdout', 'stderr']) },
     base64: z.string().max(longestBase64),

@@ -44,7 +44,8 @@ export interface Warrant {
 export type ToRunner =
   | { readonly type: 'hello'; readonly epoch: number }
   | { readonly type: 'list'; readonly id: number }
-  | ({ readonly type: 'start'; readonly id: number } & Warrant)
+  /** `key`: of the run's tunnel, in hex. It is stored with the run, and never listed. */
+  | ({ readonly type: 'start'; readonly id: number; readonly key?: string } & Warrant)
   | { readonly type: 'kill'; readonly id: number; readonly uuid: string; readonly run: number }
   /** The keeper has stored all of this run up to `seq`. With the last one of an ended run, the machine forgets all but its number. */
   | { readonly type: 'ack'; readonly uuid: string; readonly run: number; readonly seq: number }
@@ -63,7 +64,7 @@ export interface RunEnd {
   readonly timedOut?: boolean
 }
 
-export interface Listed extends Warrant {
+export interface Listed extends Warrant, Partial<Gateway> {
   readonly state: RunState
   readonly startedMs?: number
   readonly finishedMs?: number
@@ -72,12 +73,18 @@ export interface Listed extends Warrant {
   readonly seq: number
 }
 
+/** Where a run's tunnel is on its machine, and the SHA-256 of its certificate, in hex. */
+export interface Gateway {
+  readonly gatewayPort: number
+  readonly gatewayPin: string
+}
+
 /**
  * Entries of a spool are numbered from 1 for each run, without gaps, and are told again until they are acknowledged. A connection
  * gets them once its first list was answered.
  */
 export type Entry =
-  | { readonly kind: 'running'; readonly atMs: number; readonly gatewayPort?: number }
+  | ({ readonly kind: 'running'; readonly atMs: number } & Partial<Gateway>)
   | { readonly kind: 'output'; readonly atMs: number; readonly stream: 'stdout' | 'stderr'; readonly base64: string }
   /** So many bytes of output were dropped: the spool was full. */
   | { readonly kind: 'lost'; readonly atMs: number; readonly bytes: number }

@@ -30,8 +30,10 @@ export const tagNames = (prefix: string): TagNames => ({
 })
 
 /** Each use of a token has a key of its own, so that what one shows says nothing of the others. */
-export const keyFor = (token: string, use: 'instance set' | 'instance secret' | 'warrant' | 'cloudtest set'): Buffer =>
-  createHmac('sha256', token).update(`skylab dispatch ${use}`).digest()
+export const keyFor = (
+  token: string,
+  use: 'instance set' | 'instance secret' | 'warrant' | 'tunnel' | 'cloudtest set',
+): Buffer => createHmac('sha256', token).update(`skylab dispatch ${use}`).digest()
 
 /** The value of the tag `InstanceSetID`: it tells nothing of the token. */
 export const instanceSetIdOf = (token: string): string => keyFor(token, 'instance set').toString('hex').slice(0, 40)

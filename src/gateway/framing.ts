@@ -34,8 +34,9 @@ export function requestHeaders(list: HeaderList, { method = '', headers }: Reque
 }
 
 /** @returns the list for a request that asks for another protocol, which has no body */
-export const upgradeHeaders = (list: HeaderList, protocol: string): string[] => [
+export const upgradeHeaders = (list: HeaderList, protocol: string, method = 'GET'): string[] => [
   ...without(list, framesRequest),
+  ...(bodiless.has(method) ? [] : ['Content-Length', '0']),
   ...['Connection', 'Upgrade', 'Upgrade', protocol],
 ]
 

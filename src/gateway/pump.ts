@@ -3,7 +3,8 @@
  * nothing: who may go where, and which headers go along, was decided before. `docs/gateway-pump.md` says why it looks so.
  */
 import { Agent, type ClientRequest, type IncomingMessage, request, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import { createConnection, type NetConnectOpts, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { Exchange, type ExchangeParts } from './exchange.ts'
 import { hasBody, requestHeaders, upgradeHeaders } from './framing.ts'
 import type { Destination, Ending, PumpLimits } from './terms.ts'
@@ -21,14 +22,14 @@ export class Pump {
   constructor(limits: PumpLimits) {
     this.#limits = limits
     const { connections: maxSockets, freeMs } = limits
-    this.#kept = new Agent({
+    this.#kept = new Dialer({
       keepAlive: true,
       maxSockets,
       maxFreeSockets: maxSockets,
       timeout: freeMs,
       scheduling: 'lifo',
     })
-    this.#single = new Agent({ keepAlive: false, maxSockets })
+    this.#single = new Dialer({ keepAlive: false, maxSockets })
   }
 
   /** Carries a request. Serves `request` and `checkContinue` of a server. Rejects for a head that Node refuses to send. */
@@ -62,7 +63,7 @@ export class Pump {
   async upgrade(incoming: IncomingMessage, socket: Socket, head: Buffer, to: Destination): Promise<Ending> {
     // The bytes of a body would be those of the other protocol.
     if (hasBody(incoming)) return 'unframed'
-    const headers = upgradeHeaders(to.headers, incoming.headers.upgrade!)
+    const headers = upgradeHeaders(to.headers, incoming.headers.upgrade!, incoming.method)
     const outgoing = new ServerResponse(incoming)
     outgoing.shouldKeepAlive = false
     // It throws where an earlier answer still has the socket. A request to the app would be left without a listener then.
@@ -92,9 +93,31 @@ export class Pump {
     // Node passes it to the socket. In another protocol one way may end before the other.
     const ofSocket = { allowHalfOpen: agent === false }
     const ofRequest = { host, port, path, method: method!, headers, setHost: false }
-    const upstream = request({ ...ofRequest, agent, timeout, ...ofSocket })
+    // Without an agent Node calls `createConnection`; `false` would be an agent of its own.
+    const dialed = to.connect && {
+      dial: () => to.connect!(),
+      ...(agent === false && { agent: undefined, createConnection: open }),
+    }
+    const upstream = request({ ...ofRequest, agent, timeout, ...ofSocket, ...dialed })
     // Otherwise a request that waits for a connection gets this one.
     if (agent === this.#single) upstream.shouldKeepAlive = false
     return upstream
   }
+}
+
+type Opened = (error: Error | null, socket: Duplex) => void
+
+/** Connects as the destination says: it is among the options of a request. */
+class Dialer extends Agent {
+  override createConnection(options: NetConnectOpts, opened: Opened): Duplex | undefined {
+    return 'dial' in options ? open(options, opened) : createConnection(options)
+  }
+}
+
+function open(options: object, opened: Opened): undefined {
+  const { dial, timeout } = options as { dial(): Promise<Socket>; timeout: number }
+  dial().then(
+    socket => opened(null, socket.setTimeout(timeout)),
+    error => opened(error as Error, undefined as never),
+  )
 }

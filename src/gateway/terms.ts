@@ -17,6 +17,8 @@ export interface Destination {
   trailers?(of: 'request' | 'answer', trailers: HeaderList): HeaderList
   /** Asked before each byte to the app, and before each one to the client after the head. Default: all pass. */
   readonly gate?: Gate | undefined
+  /** Makes the connection in place of one to `host` and `port`, by which connections are kept. */
+  connect?(): Promise<Socket>
   /** Called when both connections left HTTP, before a byte after the heads is carried. */
   opened?(tunnel: Tunnel): void
 }

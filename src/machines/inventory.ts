@@ -5,6 +5,7 @@
  */
 import type { MachineRuns } from '../dispatch/attached.ts'
 import type { FoundRun } from '../store/dispatch/keeping-words.ts'
+import { gatewayOf } from './gateway.ts'
 import type { MachineContext } from './shape.ts'
 
 export interface Inventory {
@@ -17,9 +18,10 @@ export interface Inventory {
 export async function takeInventory(context: MachineContext, { runs }: MachineRuns): Promise<Inventory> {
   const { parts, keeping } = context
   const found: FoundRun[] = []
+  const { address } = (await keeping.read()).brief
   for (const listed of runs) {
     const run = parts.found(listed)
-    if (run) found.push(run)
+    if (run) found.push({ ...run, gateway: gatewayOf(address, listed) })
     // In no words of the machine, and so once for each machine: it may invent as many as it wants.
     else await context.report([['error', 'The machine shows runs that are not ours']])
   }

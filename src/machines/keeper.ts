@@ -104,7 +104,7 @@ export class Keeper {
     })
     this.#toldMs = clock.monotonicMs()
     const address = kept.answer === 'taken' ? '' : kept.brief.address
-    this.#mailbox.open(link, address.replace(/:[0-9]+$/, ''))
+    this.#mailbox.open(link, address)
     // Answers come behind entries, which somebody must take by now.
     for (const { uuid, run } of strays) await link.kill(uuid, run)
   }
@@ -161,7 +161,7 @@ export class Keeper {
     await this.#context.failpoint('before-act')
     const warrant = warranted(parts, uuid, sent)
     if (!warrant) return void (await keeping.tell(uuid, run, { what: 'lacks', why: 'what it runs cannot be read' }))
-    const answer = await link.start(warrant)
+    const answer = await link.start(warrant, parts.tunnelKey(uuid, run))
     await this.#context.failpoint('after-act')
     // An earlier run of it ends first: it is asked again.
     if (answer !== 'started' && answer.refused === 'busy') return

@@ -17,7 +17,7 @@ test('a machine is created, runs its container, and ends when it is to', async (
   site.say(4, ended)
   await until(() => site.log).toContain('acknowledged 4')
   expect(site.told).toEqual([
-    { what: 'running', atMs: 1, gatewayAddress: '' },
+    { what: 'running', atMs: 1, gatewayAddress: '', gatewayPin: '' },
     { what: 'ended', atMs: 2, exitCode: 0 },
   ])
   await end(site, life)

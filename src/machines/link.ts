@@ -32,7 +32,7 @@ export async function openLink({ stream, clock, epoch, secret, handlers }: LinkO
   return {
     ended: ended.signal,
     list: () => attached.list().catch(error => Promise.reject(translated(error))),
-    start: warrant => attached.start(warrant).then(() => 'started' as const, refusalOf),
+    start: (warrant, key) => attached.start(warrant, key).then(() => 'started' as const, refusalOf),
     kill: (uuid, run) => attached.kill(uuid, run).then(() => 'killing' as const, unsent),
     ack: (uuid, run, seq) => attached.ack(uuid, run, seq),
     close: () => attached.close(),

@@ -5,6 +5,7 @@
 import { type Entry, mostRuns } from '../dispatch/protocol.ts'
 import { Unreachable } from '../ssh/errors.ts'
 import type { Told } from '../store/dispatch/keeping.ts'
+import { gatewayOf } from './gateway.ts'
 import type { RunnerLink } from './ports.ts'
 import type { MachineContext } from './shape.ts'
 
@@ -29,7 +30,7 @@ export class Mailbox {
   #room: PromiseWithResolvers<void> | undefined
   /** Undefined until what runs on the machine is known: before that, nothing is told. */
   #link: RunnerLink | undefined
-  #host = ''
+  #address = ''
   #working: Promise<void> | undefined
   /** The first of those that are being told. */
   #telling: Letter | undefined
@@ -51,10 +52,10 @@ export class Mailbox {
     this.#strays.clear()
   }
 
-  /** Tells from now on. @param host of the machine, as we see it */
-  open(link: RunnerLink, host: string): void {
+  /** Tells from now on. @param address of the machine, as we see it */
+  open(link: RunnerLink, address: string): void {
     this.#link = link
-    this.#host = host
+    this.#address = address
     this.#begin()
   }
 
@@ -148,7 +149,8 @@ export class Mailbox {
   #wordOf(entry: Exclude<Entry, Output>): Told {
     const { atMs } = entry
     if (entry.kind === 'ended') return { what: 'ended', atMs, ...entry.end }
-    return { what: 'running', atMs, gatewayAddress: entry.gatewayPort ? `${this.#host}:${entry.gatewayPort}` : '' }
+    const { address = '', pin = '' } = gatewayOf(this.#address, entry) ?? {}
+    return { what: 'running', atMs, gatewayAddress: address, gatewayPin: pin }
   }
 }
 

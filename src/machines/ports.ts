@@ -8,7 +8,8 @@ export interface RunnerLink {
   /** Fires when it has ended. */
   readonly ended: AbortSignal
   list(): Promise<MachineRuns>
-  start(warrant: Warrant): Promise<StartAnswer>
+  /** @param key of the run’s tunnel; without it there is none */
+  start(warrant: Warrant, key?: string): Promise<StartAnswer>
   /** `unknown`: the machine has no such run. */
   kill(uuid: string, run: number): Promise<'killing' | 'unknown'>
   ack(uuid: string, run: number, seq: number): void

@@ -74,6 +74,8 @@ export interface MachineParts {
     handlers: LinkHandlers,
   ) => Promise<RunnerLink>
   readonly warrant: (uuid: string, sending: Sending) => Warrant
+  /** The key of a run's tunnel. */
+  readonly tunnelKey: (uuid: string, run: number) => string
   /** What a machine shows of a run, for Redis; undefined where no token of this installation has sealed it. */
   readonly found: (listed: Listed) => FoundRun | undefined
 }

@@ -80,7 +80,7 @@ export class Acts {
   }
 
   /** @returns when the supervisor holds its lock, and the run is on disk. @throws RefusedAct */
-  start(warrant: Warrant): Promise<void> {
+  start(warrant: Warrant, key?: string): Promise<void> {
     return this.#act('start', async () => {
       const { machine, runs } = this.#parts
       const { uuid, run } = warrant
@@ -101,7 +101,7 @@ export class Acts {
       const broken = machine.broken()
       if (broken !== undefined) throw new RefusedAct('broken', broken)
       await failpoint('runner.start.checked')
-      await this.#begin(new RunFolder(machine.runsDir, uuid, run), warrant)
+      await this.#begin(new RunFolder(machine.runsDir, uuid, run), warrant, key)
     })
   }
 
@@ -159,9 +159,9 @@ export class Acts {
     return ['held', 'ended'].includes(await this.#parts.runs.standing(folder))
   }
 
-  async #begin(folder: RunFolder, warrant: Warrant): Promise<void> {
+  async #begin(folder: RunFolder, warrant: Warrant, key?: string): Promise<void> {
     try {
-      folder.create(warrant)
+      folder.create(warrant, key)
     } catch (error) {
       folder.remove()
       throw error

@@ -15,6 +15,8 @@ const isText = (value: unknown): value is string =>
 const isPlain = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+const isKey = (value: unknown): value is string => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)
+
 /** Why a line is none of the protocol, with its id if it has one. */
 export interface Misread {
   readonly id?: number
@@ -43,7 +45,10 @@ export function readAsked(line: string): ToRunner | Misread {
   }
   if (type !== 'start') return { id, problem: 'unknown type' }
   const warrant = readWarrant(value)
-  return typeof warrant === 'string' ? { id, problem: `start: ${warrant}` } : { type, id, ...warrant }
+  if (typeof warrant === 'string') return { id, problem: `start: ${warrant}` }
+  const { key } = value
+  if (key !== undefined && !isKey(key)) return { id, problem: 'start: the key is not 64 digits of hex' }
+  return { type, id, ...warrant, ...(key !== undefined && { key }) }
 }
 
 /** @returns what is wrong with it; never a value, which may be a secret */

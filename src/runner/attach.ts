@@ -110,8 +110,8 @@ class Session {
       case 'list':
         return this.#list(asked.id)
       case 'start': {
-        const { type: _, id, ...warrant } = asked
-        await this.#acts.start(warrant)
+        const { type: _, id, key, ...warrant } = asked
+        await this.#acts.start(warrant, key)
         return this.#send({ type: 'started', id, uuid: warrant.uuid, run: warrant.run })
       }
       case 'kill': {

@@ -1,12 +1,12 @@
 /** The runs of a machine: what their folders and locks say, and the end of those whose supervisor was lost. */
 import { rmSync } from 'node:fs'
 import type { Clock } from '../base/clock.ts'
-import type { Listed, RunState } from '../dispatch/protocol.ts'
+import type { Gateway, Listed, RunState } from '../dispatch/protocol.ts'
 import { engineOf } from './engines/engines.ts'
 import { isHeld } from './state/locks.ts'
 import type { Machine } from './state/machine.ts'
 import type { PastEnd, Remembered } from './state/past.ts'
-import { endOf, type Numbered, RunFolder } from './state/run-folder.ts'
+import { endOf, type Numbered, RunFolder, type Started } from './state/run-folder.ts'
 import { isNoRoom } from './state/slots.ts'
 import { lastSeq } from './state/spool-reader.ts'
 
@@ -94,6 +94,7 @@ export class Runs {
       ...warrant,
       state,
       ...(started && { startedMs: started.first.entry.atMs }),
+      ...(state === 'running' && gatewayOf(started)),
       ...(end && { finishedMs: end.atMs, end: end.end }),
       seq: await lastSeq(folder),
     }
@@ -125,4 +126,12 @@ function pastEndOf(ended: ReturnType<typeof endOf>): PastEnd | undefined {
   if (!ended) return undefined
   const { exitCode, timedOut } = ended.end
   return { atMs: ended.atMs, ...(exitCode !== undefined && { exitCode }), ...(timedOut && { timedOut }) }
+}
+
+/** As it was told with the first entry: after a loss of Redis the list is all that is told. */
+function gatewayOf(started: Started | undefined): Partial<Gateway> {
+  const entry = started?.first.entry
+  if (entry?.kind !== 'running') return {}
+  const { gatewayPort, gatewayPin } = entry
+  return gatewayPort && gatewayPin ? { gatewayPort, gatewayPin } : {}
 }

@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { failpoint } from '../base/failpoint.ts'
-import type { RunEnd, Warrant } from '../dispatch/protocol.ts'
+import type { Gateway, RunEnd, Warrant } from '../dispatch/protocol.ts'
 import { Control } from './control.ts'
 import { Cgroup } from './engines/cgroups.ts'
 import type { Engine, Running } from './engines/engine.ts'
@@ -17,6 +17,7 @@ import { Machine } from './state/machine.ts'
 import type { RunnerOptions } from './state/options.ts'
 import { type Begun, RunFolder } from './state/run-folder.ts'
 import { Spool } from './state/spool.ts'
+import type { RunTunnel } from './tunnel/tunnel.ts'
 
 const longestReason = 1000
 const againMs = 1000
@@ -60,6 +61,7 @@ class Supervisor {
   readonly #control: Control
   readonly #spool: Spool
   #engine: Engine | undefined
+  #tunnel: RunTunnel | undefined
   /** Set by the first reason to end it. */
   #ending: { readonly isTimedOut: boolean } | undefined
   #cancelTimers: (() => void)[] = []
@@ -120,22 +122,38 @@ class Supervisor {
   async #runToEnd(engine: Engine): Promise<RunEnd> {
     if (this.#ending) return {}
     let running: Running
+    const gateway = await this.#openTunnel(engine)
     try {
       running = await engine.start()
     } catch (error) {
       return asEnd(error)
     }
     await failpoint('runner.supervise.started')
-    this.#spool.started(running.process)
+    this.#spool.started(running.process, gateway)
     if (this.#ending) this.#try(engine.terminate())
     const { maxRunSeconds } = this.#parts.warrant.spec
     if (maxRunSeconds > 0) this.#after(maxRunSeconds * 1000, () => this.kill(true))
     running.stdout.on('data', bytes => this.#spool.output('stdout', bytes))
     running.stderr.on('data', bytes => this.#spool.output('stderr', bytes))
     const end = await running.done.catch(asEnd)
+    // From here on nobody begins another process, which would outlive it.
+    this.#tunnel?.close()
     await this.#nothingIsLeft(engine)
     await this.#allRead([running.stdout, running.stderr])
     return end
+  }
+
+  /** A container without a tunnel is better than none. */
+  async #openTunnel(engine: Engine): Promise<Gateway | undefined> {
+    const { folder } = this.#parts
+    try {
+      const { RunTunnel } = await import('./tunnel/tunnel.ts')
+      this.#tunnel = RunTunnel.of(folder, engine)
+      return await this.#tunnel?.listen()
+    } catch (error) {
+      process.stderr.write(`no tunnel: ${(error as Error).message}\n`)
+      return undefined
+    }
   }
 
   /** Others of its processes may be left. None may outlive the end that is told, so this tries for ever. */

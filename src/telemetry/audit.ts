@@ -38,6 +38,8 @@ export type AuditAction =
   | 'container.create'
   | 'container.change'
   | 'container.cancel'
+  | 'container.shell'
+  | 'container.port'
   | 'instance.hold'
   | 'instance.drain'
   | 'instance.run'

@@ -20,6 +20,9 @@ export function boundPipeline(listener: RequestListener, max: number): RequestLi
   }
 }
 
+/** Whether a request of it is not answered. */
+export const isOwed = (socket: Duplex): boolean => (owed.get(socket)?.size ?? 0) > 0
+
 /** Whether an answer is being sent, into which nothing else may be written. */
 function isAnswering(socket: Duplex): boolean {
   return [...(owed.get(socket) ?? [])].some(outgoing => outgoing.headersSent)

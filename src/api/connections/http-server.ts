@@ -2,6 +2,7 @@
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import { getRequestListener, type HttpBindings } from '@hono/node-server'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Clock } from '../../base/clock.ts'
 import type { Limits } from '../../config/limits.ts'
 import { closeWhenIdle } from '../../http/closing.ts'
@@ -9,22 +10,25 @@ import { boundConnections, boundSecureConnections } from '../../http/connections
 import { listen } from '../../http/listen.ts'
 import type { Certificates } from '../../tls/certificates.ts'
 import { createTlsServer } from '../../tls/server.ts'
-import type { ApiEnv, Head } from '../request/env.ts'
+import type { Carried, Head } from '../request/env.ts'
 import { errorResponse } from '../request/errors.ts'
 import { settleHead } from '../request/head.ts'
 import { boundPipeline, onClientError } from './connections.ts'
 import { busy, hangUp, noTunnel, notHttp, onExpectation } from './refusals.ts'
+import { type Fetch, type MayUpgrade, Upgrades } from './upgrades.ts'
 
 /** Overdue requests are checked for at this interval, so one is cut at most this much later. */
 const longestLookMs = 1000
-
-export type Fetch = (request: Request, env: ApiEnv['Bindings']) => Response | Promise<Response>
 
 /** Reads each head once, and passes the result on with the request. */
 function listenerFor(limits: Limits, fetch: Fetch): RequestListener {
   const heads = new WeakMap<object, Head>()
   const adapter = getRequestListener(
-    (request, env) => fetch(request, { ...(env as HttpBindings), head: heads.get(env.incoming)! }),
+    async (request, env) => {
+      const carried: Carried = { isTaken: false }
+      const response = await fetch(request, { ...(env as HttpBindings), head: heads.get(env.incoming)!, carried })
+      return carried.isTaken ? RESPONSE_ALREADY_SENT : response
+    },
     { errorHandler: () => errorResponse(notHttp) },
   )
   return (incoming, outgoing) => {
@@ -53,9 +57,16 @@ export interface TlsParts {
   readonly requireClientCertificate: boolean
 }
 
-/** A server with the limits of `api.limits`, which answers by `fetch`; without `tls` in plain HTTP. */
-export function boundServer(limits: Limits, clock: Clock, fetch: Fetch, tls?: TlsParts): BoundServer {
-  const { server, breakHandshakes } = serverFor(limits, fetch, tls)
+export interface More {
+  /** Default: plain HTTP. */
+  readonly tls?: TlsParts | undefined
+  /** Whether a request for another protocol goes to the app. Default: none does, and all are answered in HTTP. */
+  readonly mayUpgrade?: MayUpgrade | undefined
+}
+
+/** A server with the limits of `api.limits`, which answers by `fetch`. */
+export function boundServer(limits: Limits, clock: Clock, fetch: Fetch, { tls, mayUpgrade }: More = {}): BoundServer {
+  const { server, breakHandshakes } = serverFor(limits, fetch, { tls, mayUpgrade })
   const stop = closeWhenIdle(server)
   const stopListening = () => {
     const closed = stop()
@@ -69,7 +80,7 @@ export function boundServer(limits: Limits, clock: Clock, fetch: Fetch, tls?: Tl
   }
 }
 
-function serverFor(limits: Limits, fetch: Fetch, tls: TlsParts | undefined) {
+function serverFor(limits: Limits, fetch: Fetch, { tls, mayUpgrade = () => false }: More) {
   const headersTimeout = limits.headersTimeoutSeconds * 1000
   const options: ServerOptions = {
     keepAliveTimeout: limits.keepAliveTimeoutSeconds * 1000,
@@ -80,13 +91,16 @@ function serverFor(limits: Limits, fetch: Fetch, tls: TlsParts | undefined) {
     maxHeaderSize: limits.maxHeaderBytes,
     // Node's own refusal has no body; the app's has one.
     requireHostHeader: false,
+    shouldUpgradeCallback: mayUpgrade,
   }
   const listener = boundPipeline(listenerFor(limits, fetch), limits.maxPipelinedRequests)
   const { server, breakHandshakes } = tls
     ? createTlsServer({ ...tls, http: options, handshakeTimeoutMs: headersTimeout }, listener)
     : { server: createServer(options, listener), breakHandshakes: () => {} }
   // Cuts clients that read no answer, or send nothing more while nothing is sent to them.
-  server.setTimeout(limits.stallTimeoutSeconds * 1000, socket => socket.destroy())
+  const upgrades = new Upgrades(limits, fetch)
+  server.setTimeout(limits.stallTimeoutSeconds * 1000, socket => upgrades.has(socket) || socket.destroy())
+  server.on('upgrade', (incoming, socket, head) => upgrades.begin(incoming, socket as Socket, head))
   const refuseBusy = (socket: Socket) => hangUp(socket, busy)
   if (tls) boundSecureConnections(server, limits.maxConnections, refuseBusy)
   else boundConnections(server, limits.maxConnections, refuseBusy)

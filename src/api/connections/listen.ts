@@ -2,6 +2,7 @@
 import { clientCertificateOf } from '../../tls/server.ts'
 import type { CommonParts } from '../request/env.ts'
 import { boundServer, type TlsParts } from './http-server.ts'
+import type { MayUpgrade } from './upgrades.ts'
 
 export interface ApiServer {
   readonly host: string
@@ -23,6 +24,8 @@ export interface ListenParts extends Pick<CommonParts, 'config' | 'clock'> {
 
 interface App {
   fetch(...args: Parameters<Parameters<typeof boundServer>[2]>): Response | Promise<Response>
+  /** Default: none. */
+  readonly mayUpgrade?: MayUpgrade
 }
 
 /**
@@ -35,7 +38,10 @@ export async function listenApi(
 ): Promise<ApiServer> {
   const draining = new AbortController()
   const app = appOf(draining.signal)
-  const bound = boundServer(config.api.limits, clock, (request, env) => app.fetch(request, env), tls)
+  const bound = boundServer(config.api.limits, clock, (request, env) => app.fetch(request, env), {
+    tls,
+    mayUpgrade: app.mayUpgrade,
+  })
   const onceOnly = knowsCertificates(config)
   // Before the app's own listener, which may send the head at once.
   bound.server.prependListener('request', ({ socket }, outgoing) => {

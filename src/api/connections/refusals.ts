@@ -28,14 +28,21 @@ const byCode: Readonly<Record<string, ApiError>> = {
 const lingerMs = 1000
 
 /** Answers on a bare connection, and closes it. */
-export function hangUp(socket: Duplex & { setTimeout?(ms: number, then: () => void): void }, error: ApiError): void {
+export function hangUp(socket: Bare, error: ApiError): void {
   const { headers, body } = lastAnswer(error)
+  closeWith(socket, error.status, headers, body)
+}
+
+type Bare = Duplex & { setTimeout?(ms: number, then: () => void): void }
+
+/** Writes an answer on a bare connection, and closes it. */
+export function closeWith(socket: Bare, status: number, headers: Readonly<Record<string, string>>, body: string): void {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.on('error', () => socket.destroy())
   // Further input is discarded: closing a connection with unread bytes would lose the answer too.
   socket.resume()
   socket.setTimeout?.(lingerMs, () => socket.destroy())
-  socket.end(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines.join('')}\r\n${body}`)
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
 }
 
 /** Answers a request in its order, and closes the connection. */

@@ -10,6 +10,7 @@ import { auditDispatch } from './audit.ts'
 import { ContainerRoutes } from './handlers.ts'
 import { addManagementRoutes } from './management-handlers.ts'
 import { type DispatchApiParts, dispatchRoot, managementRoot, prefixes } from './parts.ts'
+import { TunnelRoutes } from './tunnel-handlers.ts'
 import { documentWords } from './words.ts'
 
 export function createDispatchApi(given: DispatchApiParts): OpenAPIHono<ApiEnv> {
@@ -22,6 +23,7 @@ export function createDispatchApi(given: DispatchApiParts): OpenAPIHono<ApiEnv> 
   addDocumentRoute(app, parts, limitDocuments({ ...parts, rates: config.api.rates }), documentWords)
   const large = new LargeAnswers(() => parts.metrics.requestsRefused.inc({ kind: 'answer' }))
   new ContainerRoutes(app, parts, admit, large).add()
+  new TunnelRoutes(app, parts, admit).add()
   addManagementRoutes(app, parts, admit, large)
   return app
 }

@@ -5,6 +5,8 @@ import type { Management } from '../../containers/management.ts'
 import type { ContainerAsker, Containers } from '../../containers/service.ts'
 import type { AppApiMetrics } from '../../telemetry/app-api-metrics.ts'
 import type { AuditEvent } from '../../telemetry/audit.ts'
+import type { Carrier } from '../../tunnel/carrier.ts'
+import type { Tunnels } from '../../tunnel/tunnels.ts'
 import type { CommonParts } from '../request/env.ts'
 
 /** The callers that have paths of their own: an ingress chooses the scope by the path. */
@@ -25,6 +27,8 @@ export interface DispatchApiParts extends CommonParts {
   readonly config: CommonParts['config'] & Pick<Config, 'dispatch'>
   readonly containers: Containers
   readonly management: Management
+  readonly tunnels: Pick<Tunnels, 'enter'>
+  readonly carrier: Pick<Carrier, 'request' | 'upgrade' | 'shell'>
   /** Of operators; without one nobody may use the management API. */
   readonly managementToken: string | undefined
   readonly logMetrics: Pick<AppApiMetrics, 'logs' | 'logsOpen'>

@@ -23,8 +23,11 @@ import * as words from './words.ts'
 
 export type ApiConfig = CommonParts['config'] & Pick<Config, 'dispatch'>
 
-const scopes = { user: 'exec:notebook', admin: 'admin:jupyterlab' } as const satisfies Record<DispatchAudience, string>
-const suffixes: Readonly<Record<DispatchAudience, string>> = { user: '', admin: 'AsAdmin' }
+export const scopes = { user: 'exec:notebook', admin: 'admin:jupyterlab' } as const satisfies Record<
+  DispatchAudience,
+  string
+>
+export const suffixes: Readonly<Record<DispatchAudience, string>> = { user: '', admin: 'AsAdmin' }
 
 const containerAnswer = (description: string) => json(description, containerBody, words.containerExample)
 const params = containerPath

@@ -41,6 +41,13 @@ export const allowHeader: Header = {
   example: 'GET, HEAD',
 }
 
+export const upgradeHeader: Header = {
+  description: 'the protocol to ask for',
+  required: true,
+  schema: { type: 'string', enum: ['ssh'] },
+  example: 'ssh',
+}
+
 export const authenticateHeader: Header = {
   description: 'which kind of token is expected',
   required: true,

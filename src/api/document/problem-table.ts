@@ -1,6 +1,6 @@
 /** All errors of the API: status, occasion, headers and an example. `problems.ts` lists those of each route. */
 import type { ErrorDetail } from '../../base/errors.ts'
-import { allowHeader, authenticateHeader, type Headers, retryAfterHeader } from './headers.ts'
+import { allowHeader, authenticateHeader, type Headers, retryAfterHeader, upgradeHeader } from './headers.ts'
 import type { ProblemType } from './problem-types.ts'
 
 export interface Problem {
@@ -383,6 +383,67 @@ export const problemTable = {
     status: 410,
     when: 'the container has ended, and its output is not kept any more',
     example: { msg: 'the output of this container is not kept any more', type: 'output_dropped' },
+  },
+  containerOver: {
+    status: 410,
+    when: 'the container has ended',
+    example: { msg: 'the container has ended', type: 'container_ended' },
+  },
+  shellOff: {
+    status: 403,
+    when: 'shells and ports are switched off for this caller',
+    example: {
+      msg: 'shells and ports are switched off: dispatch.Containers.ShellAccess.User',
+      type: 'shell_off',
+    },
+  },
+  notRunning: {
+    status: 503,
+    when: 'the container does not run yet, or its machine has no gateway for it',
+    example: { msg: 'the container does not run yet', type: 'not_running' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
+  shellOnly: {
+    status: 426,
+    when: 'the request does not ask for SSH',
+    example: { msg: 'a shell needs `Upgrade: ssh`', type: 'malformed', loc: ['header', 'upgrade'] },
+    headers: { Upgrade: upgradeHeader },
+  },
+  badPort: {
+    status: 422,
+    when: 'the port in the path is not a number from 1 to 65535',
+    example: { msg: 'is not a number from 1 to 65535', type: 'invalid', loc: ['path', 'port'] },
+  },
+  tooManyTunnels: {
+    status: 429,
+    when: 'the caller has `dispatch.tunnels.perUser` open at this replica',
+    example: { msg: 'too many tunnels at once', type: 'too_many' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
+  crowdedTunnels: {
+    status: 503,
+    when: 'this replica has `dispatch.tunnels.perReplica` open, or ends',
+    example: { msg: 'this replica has too many tunnels', type: 'unavailable' },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
+  unreached: {
+    status: 502,
+    when: 'nothing listens on the port, its machine cannot be reached, or what answers is not the container’s',
+    example: { msg: 'nothing listens on port 8080', type: 'unreachable' },
+  },
+  silentContainer: {
+    status: 504,
+    when: 'the program in the container did not answer within a minute',
+    example: { msg: 'the container did not answer in time', type: 'unreachable' },
+  },
+  unframedBody: {
+    status: 501,
+    when: 'the body has a transfer coding other than `chunked`',
+    example: {
+      msg: 'the body has a coding that cannot be carried',
+      type: 'malformed',
+      loc: ['header', 'transfer-encoding'],
+    },
   },
   queueFull: {
     status: 429,

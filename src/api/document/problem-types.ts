@@ -24,9 +24,11 @@ export const problemTypes = [
   'not_found',
   'not_json',
   'not_member',
+  'not_running',
   'other_user',
   'output_dropped',
   'scope_missing',
+  'shell_off',
   'stopping',
   'sudo_off',
   'token_too_strong',
@@ -46,6 +48,7 @@ export const problemTypes = [
   'unknown_tenant',
   'unknown_user',
   'unknown_workload',
+  'unreachable',
 ] as const
 
 export type ProblemType = (typeof problemTypes)[number]

@@ -1,4 +1,5 @@
 /** Types shared by the parts of the API: data of one request, and the API's dependencies. */
+import type { Socket } from 'node:net'
 import type { HttpBindings } from '@hono/node-server'
 import type { Clock } from '../../base/clock.ts'
 import type { Identity } from '../../base/domain.ts'
@@ -45,6 +46,14 @@ export interface Head {
   readonly refusal?: ApiError
 }
 
+/** A request that a handler may answer by itself, on the connection. */
+export interface Carried {
+  /** Set by the handler: what it returns is not sent. */
+  isTaken: boolean
+  /** Of a request for another protocol: the connection, and what came with the head. */
+  readonly upgrade?: { readonly socket: Socket; readonly head: Buffer }
+}
+
 /** The audit line that a request will write. */
 export interface AuditDraft {
   /** Records the caller. @returns the origin for an operation that the request may begin */
@@ -53,7 +62,7 @@ export interface AuditDraft {
 
 export interface ApiEnv {
   /** The server's own objects, absent if a test calls the app without a port; and the head. */
-  Bindings: Partial<HttpBindings> & { readonly head?: Head }
+  Bindings: Partial<HttpBindings> & { readonly head?: Head; readonly carried?: Carried }
   Variables: {
     log: Logger
     /** The origin for operations that the request begins. */

@@ -19,14 +19,15 @@ const ofProxies = [
   ...['x-accel-*', 'x-reproxy*', 'x-sendfile*', 'x-lighttpd-*', 'x-litespeed-*', 'x-auth-request-*', 'x-forwarded-*'],
   ...['x-skylab-*', 'x-original-*'],
 ]
-const dropped = namesOf([...hopByHop, ...ofOrigin, ...ofProxies])
+/** Also what holds for one connection, and what proxies obey. */
+export const isOfOrigin = namesOf([...hopByHop, ...ofOrigin, ...ofProxies])
 const isOfHead = namesOf(['set-cookie', 'location', 'content-location', 'refresh', 'content-length'])
 
 /** The list for the visitor. It serves final answers, informational ones and the one that changes the protocol. */
 export function fromApp(headers: HeaderList, route: AppRoute, site: Site): string[] {
   const named = namedByConnection(headers)
   // An app cannot hide where its body ends.
-  const isDropped = (name: string) => dropped(name) || (named.has(name) && name !== 'content-length')
+  const isDropped = (name: string) => isOfOrigin(name) || (named.has(name) && name !== 'content-length')
   return changed(headers, (name, value) => {
     if (isDropped(name)) return undefined
     switch (name) {
@@ -45,5 +46,5 @@ export function fromApp(headers: HeaderList, route: AppRoute, site: Site): strin
 
 /** Trailers of an answer as visitors get them: what a head has a meaning for stays out. */
 export function trailersFromApp(trailers: HeaderList): string[] {
-  return changed(trailers, (name, value) => (dropped(name) || isOfHead(name) ? undefined : value))
+  return changed(trailers, (name, value) => (isOfOrigin(name) || isOfHead(name) ? undefined : value))
 }

@@ -25,8 +25,8 @@ const toldByProxies = [
   ...['x-client-ip', 'x-cluster-client-ip', 'true-client-ip', 'remote-user', 'x-remote-*', 'x-webauth-*'],
 ]
 const listed = namesOf([...hopByHop, ...toldByProxies, 'host'])
-/** WSGI and CGI read `X_Forwarded_User`, and some `X.Forwarded.User`, as `X-Forwarded-User`. */
-const dropped = remembered(name => listed(name) || !/^[-a-z0-9]+$/.test(name))
+/** Also what holds for one connection. WSGI and CGI read `X_Forwarded_User`, and some `X.Forwarded.User`, as `X-Forwarded-User`. */
+export const isToldByProxies = remembered(name => listed(name) || !/^[-a-z0-9]+$/.test(name))
 /** Node writes each character as a byte. */
 const latin1 = remembered(text => Buffer.from(text).toString('latin1'))
 
@@ -54,7 +54,7 @@ export function trailersToApp(rawTrailers: HeaderList): string[] {
 
 function droppedFrom(list: HeaderList): (name: string) => boolean {
   const named = namedByConnection(list)
-  return name => dropped(name) || named.has(name)
+  return name => isToldByProxies(name) || named.has(name)
 }
 
 function told(route: AppRoute, { site, address, user }: ToAppFacts): string[] {

@@ -144,6 +144,7 @@ export class Site {
       bootProbe: 'true',
       runnerEnv: 'env',
       link: async (_, epoch, __, handlers) => this.#link(epoch, handlers),
+      tunnelKey: () => '',
       warrant: (of, { run, owner }) => ({ uuid: of, run, owner, spec: {}, seal: 's' }) as unknown as Warrant,
       found: listed => (listed.seal === 's' ? (listed as never) : undefined),
     }

@@ -5,6 +5,7 @@ import type { Driver } from '../../clouds/driver.ts'
 import type { OfferedType } from '../../dispatch/configured.ts'
 import type { Listed, RunSpec } from '../../dispatch/protocol.ts'
 import { instanceSetIdOf } from '../../dispatch/tags.ts'
+import { tunnelKey } from '../../dispatch/tunnel.ts'
 import { aboutOf, warrantOf } from '../../dispatch/warrant.ts'
 import { Cloud } from '../../machines/cloud.ts'
 import { machineKindOf } from '../../machines/kind.ts'
@@ -83,6 +84,7 @@ function machineParts(
     },
     groupOf: type => types.get(type)?.group ?? type,
     warrant: (uuid, sending) => sealed(token, uuid, sending, opened(sealer, uuid, sending)),
+    tunnelKey: (uuid, run) => tunnelKey(token, uuid, run),
     found: listed => foundOf(tokens, sealer, listed),
   }
 }

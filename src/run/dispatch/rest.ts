@@ -1,5 +1,6 @@
 /** Joins REST of containers and of operators: identity of callers, services, routes. */
 import { createDispatchApi } from '../../api/dispatch/app.ts'
+import { mayUpgrade } from '../../api/dispatch/tunnel-handlers.ts'
 import { secretTest } from '../../base/secret-env.ts'
 import { ManagementService } from '../../containers/management.ts'
 import { ContainerService } from '../../containers/service.ts'
@@ -14,9 +15,11 @@ import type { Sealer } from '../../store/sealing.ts'
 import type { StreamReader } from '../../store/streams.ts'
 import { SubjectBell } from '../../store/subject-bell.ts'
 import type { DispatchMetrics } from '../../telemetry/dispatch-metrics.ts'
+import { createTunnelMetrics } from '../../telemetry/tunnel-metrics.ts'
 import type { Basics } from '../basics.ts'
 import { joinOwnRest, type OwnRest } from '../own-rest.ts'
 import type { Part } from '../part.ts'
+import { joinTunnels } from './tunnels.ts'
 
 /** What REST needs of the others. */
 export interface DispatchRestParts {
@@ -55,13 +58,21 @@ export function joinDispatchRest(basics: Basics, parts: DispatchRestParts): Disp
     types: () => offered,
   })
   const managementToken = settings.dispatch?.managementToken
-  const { listen, trouble, stop, close } = joinOwnRest(basics, own =>
-    createDispatchApi({ ...own, config, containers, management, managementToken, logMetrics: dispatchMetrics }),
-  )
+  const onMore = (uuid: string, listener: () => void) => more.on(uuid, listener)
+  const { listen, trouble, stop, close, auditor } = joinOwnRest(basics, own => {
+    own.draining?.addEventListener('abort', () => tunnel.tunnels.drain())
+    const { tunnels, carrier } = tunnel
+    const ofContainers = { containers, tunnels, carrier, logMetrics: dispatchMetrics }
+    const app = createDispatchApi({ ...own, ...ofContainers, config, management, managementToken })
+    return { fetch: (request, env) => app.fetch(request, env), mayUpgrade }
+  })
+  const metrics = createTunnelMetrics(basics.metrics.registry, () => tunnel.tunnels.open)
+  const tunnel = joinTunnels(basics, { containers, onMore, auditor, metrics })
   return {
     part: {
       stop: async () => stop(),
       close: async () => {
+        tunnel.close()
         more.close()
         close()
       },

@@ -50,7 +50,7 @@ export function joinWebhooks(
     const first = await readPair(files)
     const certificates = new Certificates({ files, first, clock, log })
     const tls = { certificates, requireClientCertificate: false }
-    const server = boundServer(limits, clock, (request: Request) => app.fetch(request), tls)
+    const server = boundServer(limits, clock, (request: Request) => app.fetch(request), { tls })
     const served = await server.listen(config.api.host, port)
     certificates.start()
     unserved.worked()

@@ -2,12 +2,14 @@
  * The engines `docker` and `podman`, by their command lines. Values of the environment are on no command line: a file that only
  * the owner reads has them, or the client's own environment where the file's form has no room for them.
  */
-import type { ChildProcess } from 'node:child_process'
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { join } from 'node:path'
 import type { RunEnd } from '../../dispatch/protocol.ts'
 import { Client, type Said, type Saying, wordsOf } from './client.ts'
-import { type Engine, type EngineContext, identity, type Running } from './engine.ts'
+import { type Engine, type EngineContext, type InsideWish, identity, type Reached, type Running } from './engine.ts'
+import { inTerminal } from './terminal.ts'
 
 const label = (name: string, value: string | number) => `io.skylab.${name}=${value}`
 /** Variables that steer the client itself. */
@@ -31,6 +33,8 @@ const imageForm = new RegExp(
 )
 /** What conmon leaves in its working folder when memory was used up. Podman 4.3 looks for it elsewhere. */
 const outOfMemoryMark = 'oom'
+/** How it is in a network, and its addresses there. */
+const networkForm = '{{.HostConfig.NetworkMode}}{{range .NetworkSettings.Networks}} {{.IPAddress}}{{end}}'
 
 export class ContainerEngine implements Engine {
   readonly #context: EngineContext
@@ -81,6 +85,25 @@ export class ContainerEngine implements Engine {
     const { path } = this.#context.folder
     for (const name of ['environment', outOfMemoryMark]) rmSync(join(path, name), { force: true })
     rmSync(join(path, 'mounts'), { recursive: true, force: true })
+  }
+
+  /** In a network of the engine, or in that of the machine. */
+  async reach(port: number): Promise<Reached> {
+    const said = await this.#inspect(networkForm)
+    expectSuccess(said, 'the container has no address')
+    const [mode = '', ...addresses] = said.out.trim().split(' ')
+    if (mode === 'host') return { host: '127.0.0.1', port }
+    const host = addresses.find(address => isIP(address) !== 0)
+    if (host === undefined) throw new Error('the container has no network that its machine reaches')
+    return { host, port }
+  }
+
+  inside({ command, environment, size }: InsideWish): ChildProcessWithoutNullStreams {
+    const names = Object.keys(environment).flatMap(name => ['--env', name])
+    const words = ['exec', '--interactive', ...(size ? ['--tty'] : []), ...names, this.#name, ...command]
+    const line = [this.#context.engine, ...words]
+    const [program = '', ...args] = size ? inTerminal(line, size) : line
+    return spawn(program, args, { stdio: 'pipe', detached: true, env: { ...process.env, ...environment } })
   }
 
   get #name(): string {

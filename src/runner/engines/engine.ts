@@ -1,9 +1,11 @@
 /** What a supervisor needs of an engine: it runs the command of one container. */
+import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import type { Clock } from '../../base/clock.ts'
 import type { RunEnd, Warrant } from '../../dispatch/protocol.ts'
 import type { EngineName } from '../state/options.ts'
 import type { Begun, RunFolder, Started } from '../state/run-folder.ts'
+import type { Size } from './terminal.ts'
 
 export interface EngineContext {
   readonly warrant: Warrant
@@ -26,6 +28,22 @@ export interface Running {
   readonly done: Promise<RunEnd>
 }
 
+export interface InsideWish {
+  readonly command: readonly string[]
+  /** Beside those of the container. */
+  readonly environment: Readonly<Record<string, string>>
+  /** Its terminal; undefined: it has none. */
+  readonly size?: Size | undefined
+}
+
+/** Begins a command in the container, as the leader of a group of its own. Throws words for people. */
+export type Inside = (wish: InsideWish) => ChildProcessWithoutNullStreams
+
+export interface Reached {
+  readonly host: string
+  readonly port: number
+}
+
 export interface Engine {
   /** @throws an error with the words for the run's end, when the command cannot run */
   start(): Promise<Running>
@@ -38,6 +56,10 @@ export interface Engine {
    * @returns whether nothing is left
    */
   discard(started: Started | undefined): Promise<boolean>
+  /** Where this machine reaches a port of the container. @throws words for people */
+  reach(port: number): Promise<Reached>
+  /** Begins another command inside, at once. @throws words for people */
+  inside: Inside
   /** After the end is stored: removes what the engine has of it. */
   clean(): Promise<void>
 }

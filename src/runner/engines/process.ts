@@ -1,13 +1,26 @@
 /** The engine `process`: the command as processes of the machine, without an image and without isolation. */
-import { spawn } from 'node:child_process'
+import { type ChildProcessByStdio, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { constants } from 'node:os'
 import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
 import type { Started } from '../state/run-folder.ts'
 import { Cgroup } from './cgroups.ts'
-import { destroyMs, type Engine, type EngineContext, exitCodeOf, identity, type Running } from './engine.ts'
+import {
+  destroyMs,
+  type Engine,
+  type EngineContext,
+  exitCodeOf,
+  type InsideWish,
+  identity,
+  type Reached,
+  type Running,
+} from './engine.ts'
 import { makeFolders } from './folders.ts'
 import { birthOf, killAll, living, markVariable, signalAll, type Traces } from './processes.ts'
+import { inTerminal } from './terminal.ts'
+
+type Spawned = ChildProcessByStdio<Writable | null, Readable, Readable>
 
 const usualPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
@@ -22,16 +35,9 @@ export class ProcessEngine implements Engine {
   }
 
   async start(): Promise<Running> {
-    const { warrant, begun } = this.#context
+    const { warrant } = this.#context
     const [command = '', ...args] = warrant.spec.command
-    const options = {
-      cwd: this.#folders(),
-      env: this.#environment(),
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'] as ['ignore', 'pipe', 'pipe'],
-    }
-    const begin = () => spawn(command, args, options)
-    const child = begun.cgroup === undefined ? begin() : new Cgroup(begun.cgroup).inside(begin)
+    const child = this.#spawn(command, args, this.#environment(), 'ignore')
     const done = once(child, 'exit').then(([code, signal]) => ({
       exitCode: exitCodeOf(code, constants.signals[signal as NodeJS.Signals]),
     }))
@@ -55,9 +61,32 @@ export class ProcessEngine implements Engine {
     return this.destroy()
   }
 
+  /** Its network is the machine's. */
+  async reach(port: number): Promise<Reached> {
+    return { host: '127.0.0.1', port }
+  }
+
+  inside({ command, environment, size }: InsideWish): ChildProcessWithoutNullStreams {
+    const [program = '', ...args] = size ? inTerminal(command, size) : command
+    return this.#spawn(
+      program,
+      args,
+      { ...this.#environment(), ...environment },
+      'pipe',
+    ) as ChildProcessWithoutNullStreams
+  }
+
   async clean(): Promise<void> {
     const { cgroup } = this.#context.begun
     if (cgroup !== undefined) new Cgroup(cgroup).remove()
+  }
+
+  /** In the run's control group, if it has one, and with its mark. */
+  #spawn(command: string, args: readonly string[], env: NodeJS.ProcessEnv, stdin: 'ignore' | 'pipe'): Spawned {
+    const { cgroup } = this.#context.begun
+    const options = { cwd: this.#folders(), env, detached: true }
+    const begin = () => spawn(command, args, { ...options, stdio: [stdin, 'pipe', 'pipe'] }) as Spawned
+    return cgroup === undefined ? begin() : new Cgroup(cgroup).inside(begin)
   }
 
   get #traces(): Traces {

@@ -43,6 +43,7 @@ const ackPage = 3
 const pages = 4
 
 const stateName = 'state'
+const keyName = 'tunnel-key'
 const segmentForm = /^out\.(\d{1,16})$/
 
 /** A file of output, by the number of its first entry. */
@@ -76,15 +77,10 @@ export class RunFolder {
   }
 
   /** It is on disk when this returns. @throws ENOSPC and others; what was made then is for `remove` */
-  create(warrant: Warrant): void {
+  create(warrant: Warrant, key?: string): void {
     mkdirSync(this.path, { mode: 0o700 })
-    const fd = openSync(join(this.path, 'warrant.json'), 'wx', 0o600)
-    try {
-      writeAll(fd, Buffer.from(JSON.stringify(warrant)))
-      fsyncSync(fd)
-    } finally {
-      closeSync(fd)
-    }
+    this.#writeNew('warrant.json', JSON.stringify(warrant))
+    if (key !== undefined) this.#writeNew(keyName, key)
     closeSync(openSync(join(this.path, 'log'), 'wx', 0o600))
     // The last file, and complete or not there: a folder without it was never begun.
     Slots.create(this.#slots, pages)
@@ -105,6 +101,15 @@ export class RunFolder {
   warrant(): Warrant | undefined {
     try {
       return JSON.parse(readFileSync(join(this.path, 'warrant.json'), 'utf8'))
+    } catch {
+      return undefined
+    }
+  }
+
+  /** Of its tunnel; undefined where it has none. */
+  tunnelKey(): string | undefined {
+    try {
+      return readFileSync(join(this.path, keyName), 'utf8')
     } catch {
       return undefined
     }
@@ -169,6 +174,16 @@ export class RunFolder {
 
   get #slots(): string {
     return join(this.path, stateName)
+  }
+
+  #writeNew(name: string, text: string): void {
+    const fd = openSync(join(this.path, name), 'wx', 0o600)
+    try {
+      writeAll(fd, Buffer.from(text))
+      fsyncSync(fd)
+    } finally {
+      closeSync(fd)
+    }
   }
 
   #read(page: number): unknown {

@@ -4,9 +4,9 @@
  */
 import { closeSync, ftruncateSync, openSync, statSync } from 'node:fs'
 import type { Clock } from '../../base/clock.ts'
-import { mostOutputBytes, type RunEnd } from '../../dispatch/protocol.ts'
+import { type Gateway, mostOutputBytes, type RunEnd } from '../../dispatch/protocol.ts'
 import type { Numbered, RunFolder } from './run-folder.ts'
-import { isNoRoom, writeAll } from './slots.ts'
+import { writeAll } from './slots.ts'
 
 type Stream = 'stdout' | 'stderr'
 
@@ -48,8 +48,8 @@ export class Spool {
   }
 
   /** @param process what a later process needs to find it */
-  started(process: { readonly pid?: number; readonly birth?: string }): void {
-    const first = this.#number({ kind: 'running', atMs: this.#now() })
+  started(process: { readonly pid?: number; readonly birth?: string }, gateway?: Gateway): void {
+    const first = this.#number({ kind: 'running', atMs: this.#now(), ...gateway })
     this.#options.folder.setStarted({ first, ...process })
     this.#options.onWritten(this.#seq)
   }
@@ -112,10 +112,9 @@ export class Spool {
     try {
       this.#segment ??= { fd: openSync(this.#options.folder.segmentPath(this.#seq + 1), 'a', 0o600), size: 0 }
       writeAll(this.#segment.fd, line)
-    } catch (error) {
-      if (!isNoRoom(error)) throw error
-      // A part of the line may be there.
-      if (this.#segment) ftruncateSync(this.#segment.fd, this.#segment.size)
+    } catch {
+      // There is no room, or the disk fails: output is lost, and that is told. The run goes on.
+      this.#cutSegment()
       return false
     }
     this.#seq += 1
@@ -123,6 +122,17 @@ export class Spool {
     this.#segment.size += line.length
     if (this.#segment.size >= segmentBytes) this.#closeSegment()
     return true
+  }
+
+  /** A part of a line may be there. */
+  #cutSegment(): void {
+    if (!this.#segment) return
+    try {
+      ftruncateSync(this.#segment.fd, this.#segment.size)
+    } catch {
+      // Readers skip a line that is no entry.
+      this.#segment = undefined
+    }
   }
 
   #hasRoomFor(bytes: number): boolean {

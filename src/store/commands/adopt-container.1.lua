@@ -6,7 +6,7 @@
 -- ARGV: identity name op token uuid number owner run running startedMs view spec group shape priority runs mostAttempts what atMs detail reason
 --   number: the op of the uuid
 --   running: '1' if it has begun; startedMs: when, by the machine's clock
---   what, …: as `tell-container`, of a run that has ended; else ''
+--   what, …: as `tell-container`, of a run that has ended; else '', and detail and reason as of one that runs
 -- returns: {'comparing'} (the data are not compared yet: what they say of this owner may be old) |
 --   {'adopted'} | {'known'} | {'other'} (a higher run is elsewhere, or it is over: to be killed) | {'busy'} (it has another
 --   one that was sent) | {'ahead'} (a number is more than a day beyond Redis' clock) | {'fenced'}
@@ -65,7 +65,8 @@ local began = running == '1'
 redis.call('HSET', keys.sent, uuid, name)
 put(container, { state = began and 'Running' or 'Locked', run = run, machine = name, instance = brief.instance,
   instanceType = brief.type, pricePerHour = string.format('%.17g', brief.price), sentMs = at, startedMs = began and at or 0,
-  runs = container.runs + (began and 1 or 0) })
+  runs = container.runs + (began and 1 or 0),
+  gatewayAddress = has_ended_there and '' or detail, gatewayPin = has_ended_there and '' or reason })
 if has_ended_there then
   end_it()
   return { 'adopted' }

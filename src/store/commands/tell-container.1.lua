@@ -4,7 +4,8 @@
 -- KEYS: generation (hash)
 -- ARGV: identity name op token uuid run mostAttempts what atMs detail reason
 --   mostAttempts: as often a container is sent without a beginning
---   what: 'running' (detail: address of its gateway) | 'ended' (detail: exit code, or '' without one) | 'late' (it ended, since it
+--   what: 'running' (detail: address of its gateway; reason: pin of its certificate) |
+--     'ended' (detail: exit code, or '' without one) | 'late' (it ended, since it
 --     ran longer than it may) | 'lacks' (proof that the machine does not run it, and cannot any more under this run)
 --   atMs: by the machine's clock, which is believed between the run's sending and now
 -- returns: {'comparing'} (the data are not compared yet: what they say of this owner may be old) |
@@ -26,7 +27,7 @@ end
 local at = ran_at(container, at_ms)
 if what == 'running' then
   if begin_run(container, at) then
-    put(container, { gatewayAddress = detail })
+    put(container, { gatewayAddress = detail, gatewayPin = reason })
     say_state(container)
   end
 elseif what == 'lacks' then

@@ -68,6 +68,7 @@ export function parseContainer(fields: ReadonlyMap<string, string>): ContainerSh
     trouble: text('trouble'),
     gatewayAddress: text('gatewayAddress'),
     isOutputDropped: text('logDropped') !== '',
+    gatewayPin: text('gatewayPin'),
   }
 }
 

@@ -72,7 +72,7 @@ export interface NotSent {
 
 /** What the runner says of a run. Its times are bounded by Redis' clock. */
 export type Told =
-  | { readonly what: 'running'; readonly atMs: number; readonly gatewayAddress: string }
+  | { readonly what: 'running'; readonly atMs: number; readonly gatewayAddress: string; readonly gatewayPin?: string }
   | ({ readonly what: 'ended'; readonly atMs: number } & RunEnd)
   /**
    * Proof that the machine does not run it, and cannot any more under this run: a kill under the present epoch was answered, which
@@ -92,6 +92,8 @@ export interface FoundRun {
   /** Whether it has begun. */
   readonly running: boolean
   readonly startedMs: number
+  /** Where its tunnel is, and the pin of its certificate. */
+  readonly gateway?: { readonly address: string; readonly pin: string } | undefined
   /** Of a run that has ended there: it is written at once, and takes no machine. */
   readonly end?: RunEnd & { readonly atMs: number }
 }

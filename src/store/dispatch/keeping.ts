@@ -127,14 +127,17 @@ export class KeepingStore {
    * @throws {Fenced} when no longer the owner
    */
   async adopt(by: Ownership, found: FoundRun): Promise<FoundAnswer> {
-    const { uuid, run, view, shape, priority, sealedSpec, running, startedMs, end } = found
+    const { uuid, run, view, shape, priority, sealedSpec, running, startedMs, gateway, end } = found
     const op = opOf(uuid)
     if (op === undefined || !Number.isSafeInteger(run)) return 'ahead'
     const shapeText = encodeShape(shape)
     const [answer] = await this.#call('adopt-container', by, [
       ...[uuid, op, view.owner, run, running ? '1' : '', whole(startedMs)],
       ...[wellFormed(view), sealedSpec, groupOf(shapeText), shapeText, priority, view.container_count_max],
-      ...[this.#mostAttempts, ...(end ? wordsOf({ what: 'ended', ...end }) : ['', 0, '', ''])],
+      ...[
+        this.#mostAttempts,
+        ...(end ? wordsOf({ what: 'ended', ...end }) : ['', 0, gateway?.address ?? '', gateway?.pin ?? '']),
+      ],
     ])
     return answer as FoundAnswer
   }

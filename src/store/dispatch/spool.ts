@@ -18,7 +18,8 @@ export function opOf(uuid: string): number | undefined {
 /** Arguments of `tell-container`. What the machine says is checked: it may lie. */
 export function wordsOf(told: Told): readonly (string | number)[] {
   if (told.what === 'lacks') return ['lacks', 0, '', told.why?.toWellFormed() || 'its machine does not have it']
-  if (told.what === 'running') return ['running', whole(told.atMs), told.gatewayAddress.toWellFormed(), '']
+  if (told.what === 'running')
+    return ['running', whole(told.atMs), told.gatewayAddress.toWellFormed(), told.gatewayPin ?? '']
   const { atMs, exitCode, reason, timedOut } = told
   const code = Number.isSafeInteger(exitCode) ? String(exitCode) : ''
   const why = (reason ?? '').toWellFormed().slice(0, longestReason) || 'it ended without an exit code'

@@ -6,13 +6,13 @@ const unit = of('src/dispatch')
 const machines = of('src/machines')
 const pool = of('src/pool')
 const runner = of('src/runner')
+const tunnel = of('src/tunnel')
 const ssh = of('src/ssh')
 const ec2 = of('src/clouds/ec2')
 const store = of('test/integration/store')
 const fleet = of('test/integration/dispatch')
 const contract = 'src/clouds/testing/contract.ts'
 const attacks = (name: string) => `test/integration/faults/dispatch/${name}.ts`
-const later = 'not there yet'
 
 export const dispatchRows: readonly SeedRow[] = [
   {
@@ -223,11 +223,44 @@ export const dispatchRows: readonly SeedRow[] = [
   {
     id: 'D-22',
     what: 'A gateway of each container, by TLS, at a port that its record names',
-    tests: [],
-    departs: later,
+    tests: [
+      [runner('tunnel/tunnel'), 'is told with its port and its pin, again in each list, and its key never'],
+      [
+        fleet('tunnel-on-ec2'),
+        'every replica reaches a port of a container, and gives a shell in it, on its own machine',
+      ],
+      [fleet('tunnel'), 'a port is reached again when the data of Redis were lost'],
+    ],
   },
-  { id: 'D-23', what: 'Shell, TCP and HTTP from a client to a container', tests: [], departs: later },
-  { id: 'D-24', what: 'Both sides of that way prove themselves; who may use it', tests: [], departs: later },
+  {
+    id: 'D-23',
+    what: 'Shell, TCP and HTTP from a client to a container',
+    tests: [
+      [
+        fleet('tunnel'),
+        'runs a command in the container by the system’s ssh, with its output, its input and its exit code',
+      ],
+      [fleet('tunnel'), 'carries a port of the container by TCP'],
+      [fleet('tunnel'), 'is carried by any replica, both ways, without what is the platform’s'],
+      [fleet('tunnel'), 'speaks WebSocket at any replica'],
+      [fleet('tunnel'), 'a shell and a request go on when the keeper of their machine is killed'],
+    ],
+    departs: 'TCP goes through `skylab shell -L`; pages in browsers have no way in',
+  },
+  {
+    id: 'D-24',
+    what: 'Both sides of that way prove themselves; who may use it',
+    tests: [
+      [tunnel('dial'), 'cannot relay: the true gateway refuses the proof, which is for another certificate'],
+      [tunnel('dial'), 'cannot replay an answer that was right before, even over the same certificate'],
+      [tunnel('dial'), 'is refused without the key of this very run'],
+      [tunnel('dial'), 'opens a container that was started under an earlier token'],
+      [tunnel('tunnels'), 'refuse a %s when ShellAccess does not allow it'],
+      [tunnel('tunnels'), 'cut who may stay no longer within a minute, and nobody while that is not known'],
+    ],
+    departs:
+      'the key is of a run and the proofs of a connection, so nothing can be used twice; an earlier token goes on while it is in `previousTokenFiles`',
+  },
   {
     id: 'D-25',
     what: 'Several dispatchers with tokens of their own; thousands of machines',
@@ -316,6 +349,7 @@ export const dispatchRows: readonly SeedRow[] = [
       ],
       [runner('supervise'), 'keeps values of the environment out of command lines, logs and names'],
       [ssh('channel'), 'leaves the secret out of words'],
+      [fleet('tunnel'), 'says why there is none, and leaves no secret on a command line'],
       [
         fleet('telemetry'),
         'a request for a container and the life of its machine are in traces, logs and the audit log',

@@ -108,8 +108,10 @@ test('what a machine runs is written by its warrant, and the counters are above 
   const by = await adopted()
   const [op, run] = [nowUs() + 1_000_000_000, nowUs() + 3_600_000_000]
   const uuid = uuidAt(op)
+  const gateway = { address: '10.0.0.1:40000', pin: 'a'.repeat(64) }
   const its = shape({}, { tenant: 'physics' })
-  expect(await dispatch().keeping.adopt(by, found(uuid, run, { shape: its }))).toBe('adopted')
+  expect(await dispatch().keeping.adopt(by, { ...found(uuid, run, { shape: its }), gateway })).toBe('adopted')
+  expect(await dispatch().found(uuid)).toMatchObject({ gatewayAddress: gateway.address, gatewayPin: gateway.pin })
   await dispatch().check()
   expect([(await dispatch().found(uuid)).tenant, (await dispatch().machine(by.name)).tenant]).toEqual([
     'physics',

@@ -6,7 +6,7 @@ import { container, maxDispatchAttempts, shape, useDispatch, view } from '../../
 const dispatch = useDispatch()
 const keeping = () => dispatch().keeping
 const ended = (more: object = { exitCode: 0 }): Told => ({ what: 'ended', atMs: Date.now(), ...more })
-const running: Told = { what: 'running', atMs: 1, gatewayAddress: '10.0.0.1:4443' }
+const running: Told = { what: 'running', atMs: 1, gatewayAddress: '10.0.0.1:4443', gatewayPin: 'a'.repeat(64) }
 
 test('a container is sent, runs and is complete, and its machine is idle again', async () => {
   const { uuid, by, run } = await dispatch().sent()
@@ -20,7 +20,12 @@ test('a container is sent, runs and is complete, and its machine is idle again',
   })
   expect(await keeping().tell(by, uuid, run, running)).toBe('told')
   const before = await dispatch().found(uuid)
-  expect(before).toMatchObject({ state: 'Running', runs: 1, gatewayAddress: '10.0.0.1:4443' })
+  expect(before).toMatchObject({
+    state: 'Running',
+    runs: 1,
+    gatewayAddress: '10.0.0.1:4443',
+    gatewayPin: 'a'.repeat(64),
+  })
   // Its clock is believed from the sending on.
   expect(Math.abs(before.startedMs - Date.now())).toBeLessThan(60_000)
   expect(await keeping().tell(by, uuid, run, ended({ exitCode: 7 }))).toBe('told')

@@ -15,6 +15,8 @@ import { createDispatchMetrics } from '../../../src/telemetry/dispatch-metrics.t
 import { silentLogger } from '../../../src/telemetry/log.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import { noTracing } from '../../../src/telemetry/tracing.ts'
+import { Tunnels } from '../../../src/tunnel/tunnels.ts'
+import { Visits } from '../../../src/tunnel/visits.ts'
 import { ManualClock } from '../clock.ts'
 import { Conformance } from './conformance.ts'
 import { checkedCalls } from './scripted-api.ts'
@@ -26,7 +28,7 @@ const nothing = async () => {
 const empty: Containers = {
   create: async () => containerExample as never,
   list: async () => ({ containers: [] }),
-  ...{ find: nothing, prioritise: nothing, cancel: nothing, log: nothing },
+  ...{ find: nothing, prioritise: nothing, cancel: nothing, log: nothing, reach: nothing },
   events: async (_, __, lastEventId) => {
     if (lastEventId !== undefined) parseEventId(lastEventId)
     return nothing()
@@ -57,6 +59,8 @@ export interface DispatchScript {
   /** Of the block `dispatch.Containers`. */
   readonly engine?: 'docker' | 'process'
   readonly lines?: AuditEvent[]
+  readonly shellAccess?: { readonly Admin?: boolean; readonly User?: boolean }
+  readonly carrier?: Partial<DispatchApiParts['carrier']>
   readonly draining?: AbortSignal
   readonly clock?: ManualClock
 }
@@ -65,6 +69,7 @@ export function dispatchParts(script: DispatchScript = {}) {
   const { containers, management, config = {}, engine = 'docker', lines = [], draining } = script
   const log = silentLogger()
   const registry = new Registry()
+  const all: Containers = { ...empty, ...containers }
   const dispatch = {
     ...{ clusterId: 'zzzzz', tokenFile: 'token' },
     Containers: { DispatchPrivateKey: 'key', RuntimeEngine: engine },
@@ -79,12 +84,28 @@ export function dispatchParts(script: DispatchScript = {}) {
     metrics: createMetrics(registry),
     logMetrics: createDispatchMetrics(registry),
     ...{ tracing: noTracing, clock: script.clock ?? new ManualClock(), log },
-    containers: { ...empty, ...containers },
+    containers: all,
+    ...scriptedTunnels(all, lines, script),
     management: { ...quiet, ...management },
     managementToken: 'managementToken' in script ? script.managementToken : 'operator-token',
     auditor: { request: event => void lines.push(event) },
     ...(draining && { draining }),
   } satisfies DispatchApiParts
+}
+
+const notCarried = async () => {}
+
+/** The real ones, before containers that nobody reaches. */
+function scriptedTunnels(containers: Containers, lines: AuditEvent[], script: DispatchScript) {
+  const clock = script.clock ?? new ManualClock()
+  const tunnels = new Tunnels({
+    ...{ containers, clock, onMore: () => () => {}, keysOf: () => [], limits: { perUser: 1, perReplica: 2 } },
+    access: { Admin: true, User: false, ...script.shellAccess },
+    visits: new Visits({ clock, auditor: { request: event => void lines.push(event) }, provider: 'static' }),
+    sight: { opened: () => {}, refused: () => {}, failed: () => {} },
+  })
+  const carrier = { request: notCarried, upgrade: notCarried, shell: notCarried, ...script.carrier }
+  return { tunnels, carrier }
 }
 
 export const dispatchDocument = (script: DispatchScript = {}) =>

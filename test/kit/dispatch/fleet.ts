@@ -216,6 +216,10 @@ export class DispatchFleet {
     return { status: answer.status, body: isJson ? JSON.parse(text) : text, headers: answer.headers }
   }
 
+  tokenOf(who: keyof typeof people): string {
+    return people[who].token
+  }
+
   /** The replica that keeps a machine; undefined while none does. */
   async keeper(): Promise<Replica | undefined> {
     for (const replica of this.replicas) {

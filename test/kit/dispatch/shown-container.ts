@@ -11,6 +11,6 @@ export const shownContainer = (change: Partial<ContainerShown> = {}): ContainerS
   need: { vcpus: 1, ramBytes: 1, scratchBytes: 0, gpus: 0, preemptible: false },
   ...{ tenant: 'default', state: 'Queued', priority: 500, version: 1, queuedMs: 1_000, startedMs: 0, finishedMs: 0 },
   ...{ attempts: 0, runs: 0, run: 0, machine: '', instance: '', instanceType: '', pricePerHour: 0 },
-  ...{ exitCode: undefined, cancelled: '', trouble: '', gatewayAddress: '', isOutputDropped: false },
+  ...{ exitCode: undefined, cancelled: '', trouble: '', gatewayAddress: '', gatewayPin: '', isOutputDropped: false },
   ...change,
 })

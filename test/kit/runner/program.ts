@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, type Plugin } from 'esbuild'
+import { forSsh2, require } from '../../../dev/image/bundle.ts'
 import { controlNamed, edited } from '../program/controls.ts'
 
 const checkout = fileURLToPath(new URL('../../..', import.meta.url))
@@ -28,6 +29,7 @@ async function buildRunner(controls: string): Promise<string> {
     platform: 'node',
     format: 'esm',
     target: 'node24',
+    ...{ banner: { js: require }, ...forSsh2 },
     plugins: [without(controls.split(',').filter(Boolean))],
     logLevel: 'warning',
   })

@@ -1,5 +1,7 @@
 /** The part of `ws` that writes frames; the package has no types of its own. */
 declare module 'ws' {
+  import type { EventEmitter } from 'node:events'
+
   /** What a sender needs of its socket. */
   export interface SenderSocket {
     cork(): void
@@ -12,6 +14,14 @@ declare module 'ws' {
     readonly mask: boolean
     readonly fin: boolean
     readonly compress: boolean
+  }
+
+  export class WebSocket extends EventEmitter {
+    constructor(url: string, options?: { readonly headers?: Readonly<Record<string, string>> })
+    send(data: string | Uint8Array): void
+    close(code?: number): void
+    pause(): void
+    resume(): void
   }
 
   export class PerMessageDeflate {

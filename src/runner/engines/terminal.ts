@@ -1,0 +1,46 @@
+/**
+ * A terminal for a command, by the machine's own `script`: Node makes none. Its size is changed from outside, as another process of
+ * the terminal would.
+ */
+import { spawn } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { quoted } from '../../ssh/quoted.ts'
+
+export interface Size {
+  readonly columns: number
+  readonly rows: number
+}
+
+/** What a client may say: it may be broken. */
+export const sizeOf = (columns: number, rows: number): Size => ({
+  columns: bounded(columns, 80),
+  rows: bounded(rows, 24),
+})
+
+const bounded = (value: number, usual: number) =>
+  Number.isInteger(value) && value > 0 && value < 10_000 ? value : usual
+
+/** The command line of a command in a terminal, on this machine. `script` itself ends as the command does. */
+export function inTerminal(command: readonly string[], { columns, rows }: Size): readonly string[] {
+  const sized = `stty rows ${rows} cols ${columns} 2>/dev/null; exec ${command.map(quoted).join(' ')}`
+  return ['script', '--quiet', '--return', '--echo', 'always', '--command', sized, '/dev/null']
+}
+
+/** @param pid of `script`. A terminal that is gone has no size. */
+export function resize(pid: number, { columns, rows }: Size): void {
+  const index = terminalOf(pid)
+  if (index === undefined) return
+  const args = ['-F', `/dev/pts/${index}`, 'rows', String(rows), 'cols', String(columns)]
+  spawn('stty', args, { stdio: 'ignore' }).on('error', () => {})
+}
+
+/** The number of the terminal whose other end this process has. */
+function terminalOf(pid: number): string | undefined {
+  try {
+    const folder = `/proc/${pid}/fdinfo`
+    const facts = readdirSync(folder).map(fd => readFileSync(`${folder}/${fd}`, 'utf8'))
+    return /^tty-index:\s*(\d+)$/m.exec(facts.join('\n'))?.[1]
+  } catch {
+    return undefined
+  }
+}
