@@ -15,6 +15,7 @@ const parse = ({ CloudVMs, ...dispatch }: { readonly CloudVMs?: object }) =>
 const dispatchOf = (dispatch: {
   readonly CloudVMs?: object
   readonly InstanceTypes?: object
+  readonly active?: object
   readonly ended?: object
 }): NonNullable<Config['dispatch']> => {
   const { data, error } = parse(dispatch)
@@ -89,6 +90,11 @@ describe('the block dispatch', () => {
     })
   })
 
+  it('holds of what waits or runs as much as the Redis of k8s/components has beside what has ended', () => {
+    expect(dispatchOf({}).active).toEqual({ bytes: 64 * 1024 ** 2 })
+    expect(dispatchOf({ active: { bytes: '16MiB' } }).active.bytes).toBe(16 * 1024 ** 2)
+  })
+
   it('keeps of what has ended as much as the Redis of k8s/components holds', () => {
     expect(dispatchOf({}).ended).toEqual({ keepSeconds: 604_800, containers: 10_000, bytes: 128 * 1024 ** 2 })
     expect(dispatchOf({ ended: { bytes: '1GiB' } }).ended.bytes).toBe(1024 ** 3)
@@ -124,6 +130,8 @@ describe('the block dispatch', () => {
     [{ InstanceTypes: { 'a b': { VCPUs: 1, RAM: 1, Price: 1 } } }, 'dispatch.InstanceTypes.a b: not a permitted name'],
     [{ InstanceTypes: { a: { VCPUs: 1, Price: 1 } } }, 'dispatch.InstanceTypes.a.RAM: is required'],
     [{ InstanceTypes: { a: { VCPUs: 1, RAM: 1, Price: 1, Cost: 1 } } }, 'dispatch.InstanceTypes.a.Cost: unknown key'],
+    [{ active: { bytes: '15MiB' } }, 'dispatch.active.bytes: must be at least 16MiB'],
+    [{ active: { mostBytes: 1 } }, 'dispatch.active.mostBytes: unknown key'],
     [{ ended: { bytes: '1MiB' } }, 'dispatch.ended.bytes: must be at least 16MiB'],
     [{ ended: { containers: 1 } }, expect.stringMatching(/^dispatch\.ended\.containers: .*100/)],
     [{ ended: { keepSeconds: 0.5 } }, expect.stringMatching(/^dispatch\.ended\.keepSeconds: /)],

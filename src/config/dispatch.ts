@@ -148,6 +148,18 @@ const containers = z.strictObject({
     .describe('who may open a shell, and the ports, of a running container'),
 })
 
+/** The largest container that is accepted must find its place in the share of its owner, which is an eighth. */
+const leastActive = 16 * 2 ** 20
+
+const active = z.strictObject({
+  bytes: goSize
+    .refine(bytes => bytes >= leastActive, { error: 'must be at least 16MiB' })
+    .prefault('64MiB')
+    .describe(
+      'of the records of all containers that wait or run; one owner may have an eighth. More are refused: 429 or 503',
+    ),
+})
+
 const mostKeptSeconds = 366 * 86_400
 
 /** One output, with its record, must always find its place. */
@@ -211,6 +223,7 @@ const fields = z.strictObject({
   InstanceTypes: z.record(typeName, instanceType).default({}).describe('the types of machines, by name'),
   CloudVMs: cloudVMs.prefault({}).describe('the machines'),
   Containers: containers.describe('the containers'),
+  active: active.prefault({}).describe('what Redis holds of containers that wait or run'),
   ended: ended.prefault({}).describe('what Redis keeps of containers that have ended'),
   tunnels: tunnels.prefault({}).describe('shells in running containers, and their ports'),
   queue: z

@@ -43,12 +43,16 @@ const fullSeconds = 30
 
 export const queueFull = (of: 'owner' | 'all'): ApiError =>
   of === 'owner'
-    ? new ApiError(
-        429,
-        { msg: 'as many of your containers wait as may', type: 'too_many' },
-        { 'Retry-After': String(fullSeconds) },
-      )
+    ? tooManyOfOwner('as many of your containers wait as may')
     : unavailable('as many containers wait as may', fullSeconds)
+
+export const queueTooLarge = (of: 'owner' | 'all'): ApiError =>
+  of === 'owner'
+    ? tooManyOfOwner('your containers that wait or run have as many bytes as may be, and no room for this one')
+    : unavailable('all containers that wait or run have as many bytes as may be, and no room for this one', fullSeconds)
+
+const tooManyOfOwner = (msg: string): ApiError =>
+  new ApiError(429, { msg, type: 'too_many' }, { 'Retry-After': String(fullSeconds) })
 
 export const otherBody = (): ApiError =>
   invalid('The Idempotency-Key was used with another body', 'header', 'idempotency-key')

@@ -69,10 +69,21 @@ describe('create', () => {
   it.each([
     [{ answer: 'mismatch' }, 422],
     [{ answer: 'sealed' }, 503],
-    [{ answer: 'full', of: 'owner' }, 429],
-    [{ answer: 'full', of: 'all' }, 503],
+    [{ answer: 'full', of: 'owner', by: 'number' }, 429],
+    [{ answer: 'full', of: 'all', by: 'number' }, 503],
   ] as const)('is refused when the store answers %j', async (answer, status) => {
     await expect(service(answer).service.create(wish, asker)).rejects.toMatchObject({ status })
+  })
+
+  it.each([
+    ['owner', 429, /^your containers .* bytes/],
+    ['all', 503, /^all containers .* bytes/],
+  ] as const)('names bytes, and a time, when those of %s are too many', async (of, status, words) => {
+    const { service: containers } = service({ answer: 'full', of, by: 'bytes' })
+    await expect(containers.create(wish, asker)).rejects.toMatchObject({
+      ...{ status, headers: { 'Retry-After': '30' } },
+      detail: [{ msg: expect.stringMatching(words) }],
+    })
   })
 
   it('is told that the container of its key is not kept any more, so that it is not queued again', async () => {

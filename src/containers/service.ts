@@ -24,6 +24,7 @@ import {
   otherBody,
   outputDropped,
   queueFull,
+  queueTooLarge,
 } from './problems.ts'
 import type { Tenancy } from './tenancy.ts'
 import { waitsOf } from './waits.ts'
@@ -67,8 +68,8 @@ export interface Told {
 /** Every method throws {ApiError} and {RetryLater}: 404 for a container that the asker may not see, 503 while comparing. */
 export interface Containers {
   /**
-   * @throws {ApiError} 422 when no type of machine fits, or for the tenant, 429 and 503 when too many wait, 410 when the container of this key has
-   * ended and was dropped
+   * @throws {ApiError} 422 when no type of machine fits, or for the tenant, 429 and 503 when too many wait, or too large ones,
+   * 410 when the container of this key has ended and was dropped
    */
   create(wish: ContainerWish, asker: ContainerAsker, idempotencyKey?: string): Promise<ContainerJson>
   list(filter: ContainerFilter, asker: ContainerAsker): Promise<ContainerPage>
@@ -130,7 +131,7 @@ export class ContainerService implements Containers {
       sealSpec: (keyId, name, nonce) => sealer.seal(text, name, nonce, keyId),
       idempotency: idempotencyKey === undefined ? undefined : { key: idempotencyKey, bodyHash },
     })
-    if (accepted.answer === 'full') throw queueFull(accepted.of)
+    if (accepted.answer === 'full') throw accepted.by === 'bytes' ? queueTooLarge(accepted.of) : queueFull(accepted.of)
     if (!('uuid' in accepted)) throw accepted.answer === 'mismatch' ? otherBody() : lacksKey()
     const found = await store.find(accepted.uuid, ownerIn(asker))
     // The key outlives a record that was dropped: what has run is not queued again.

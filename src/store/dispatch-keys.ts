@@ -33,6 +33,7 @@ export class DispatchKeys {
   readonly waiting: string
   readonly sent: string
   readonly counts: string
+  readonly bytes: string
   readonly throttle: string
   readonly calls: string
   readonly compareLease: string
@@ -68,6 +69,7 @@ export class DispatchKeys {
     this.waiting = `${tag}container-briefs`
     this.sent = `${tag}container-sent`
     this.counts = `${tag}container-count`
+    this.bytes = `${tag}container-bytes`
     this.throttle = `${tag}dispatch-throttle`
     this.calls = `${tag}dispatch-calls`
     this.compareLease = `${tag}lease-of-dispatch`

@@ -87,13 +87,14 @@
  * | containers-in:STATE | sorted set | with the containers | the same, of a state |
  * | containers-ended | sorted set | with the containers | ended ones, by the time of their end |
  * | container-outputs | sorted set | with the outputs | ended ones that have output, by the time of their end |
- * | containers-kept | hash | never | bytes of all outputs and of ended containers, and how much of them may be kept |
+ * | containers-kept | hash | never | bytes of what waits or runs; of all outputs and of ended containers, and how much of these may be kept |
  * | container-groups | hash | with the containers | by group: what its containers need |
  * | container-group-ids | sorted set | with the containers | the groups, to be read in parts |
  * | container-group:ID | sorted set | with the containers | those that wait in a group, by priority |
  * | container-briefs | hash | with the containers | by uuid: what the scheduler reads of one that waits |
  * | container-sent | hash | with the containers | by uuid: the machine that was asked to run it |
  * | container-count | hash | with the containers | by owner: how many wait |
+ * | container-bytes | hash | with the containers | by owner: bytes of those that wait or run |
  *
  * Every other kind of subjects has the same keys, under names that begin with the kind: `KIND:NAME` is a record, `KIND-waiting`
  * a sorted set, `KIND-events:NAME` a stream, `KIND-nonce:NONCE` an op. So no kind meets the members of another. A tenant has no

@@ -447,13 +447,13 @@ export const problemTable = {
   },
   queueFull: {
     status: 429,
-    when: 'as many containers of the owner wait as may: 1,000',
+    when: 'as many containers of the owner wait as may: 1,000; or those that wait or run have as many bytes as may be',
     example: { msg: 'as many of your containers wait as may', type: 'too_many' },
     headers: { 'Retry-After': retryAfterHeader },
   },
   crowdedQueue: {
     status: 503,
-    when: 'as many containers wait as may: 100,000; or this replica lacks the key that seals them now',
+    when: 'as many containers wait as may: 100,000; or those that wait or run have as many bytes as may be; or this replica lacks the key that seals them now',
     example: { msg: 'as many containers wait as may', type: 'unavailable' },
     headers: { 'Retry-After': retryAfterHeader },
   },

@@ -24,7 +24,7 @@ const mostListed = 1_000
 
 export function joinArvados(basics: Basics, store: DispatchStore, types: ReadonlyMap<string, OfferedType>) {
   const { config, settings, clock, log, auditLog, metrics } = basics
-  const { clusterId, CloudVMs, queue } = config.dispatch!
+  const { clusterId, CloudVMs, queue, active } = config.dispatch!
   const block = queue.arvados!
   const { token, authorities } = settings.dispatch!.arvados!
   const { connection, keys, sealing, containers, leases, bell } = store
@@ -32,7 +32,7 @@ export function joinArvados(basics: Basics, store: DispatchStore, types: Readonl
   const url = new URL(block.url)
   const onCall = (call: string, outcome: string) => counters.calls.inc({ call, outcome })
   const client = new ArvadosClient({ url, token, authorities, clock, timeoutMs: callMs, onCall })
-  const mirrorStore = new MirrorStore({ connection, keys, sealing, clusterId })
+  const mirrorStore = new MirrorStore({ connection, keys, sealing, clusterId, activeBytes: active.bytes })
   const owner = `arvados:${url.host}`
   const audit = (action: AuditAction, uuid: string) =>
     auditLog?.write({

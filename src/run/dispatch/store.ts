@@ -25,7 +25,7 @@ export type DispatchStore = ReturnType<typeof joinDispatchStore>
 
 export function joinDispatchStore(basics: Basics, hooks: StoreHooks) {
   const { settings, config, clock, log } = basics
-  const { clusterId, Containers, ended } = config.dispatch!
+  const { clusterId, Containers, active, ended } = config.dispatch!
   const endedLimits = { ...ended, keepMs: ended.keepSeconds * 1000 }
   const connection = connect(basics)
   const keys = new Keys(config.redis.keyPrefix)
@@ -43,7 +43,10 @@ export function joinDispatchStore(basics: Basics, hooks: StoreHooks) {
   return {
     ...{ connection, keys, sealer, sealing, access, bell },
     leases: access.leases,
-    containers: new ContainerStore({ ...{ connection, keys, sealing, clusterId, idempotencyMs }, ...hooks }),
+    containers: new ContainerStore({
+      ...{ connection, keys, sealing, clusterId, idempotencyMs, activeBytes: active.bytes },
+      ...hooks,
+    }),
     machines: new MachineStore({ connection, keys, sealing }),
     ended: new EndedStore(connection, keys, endedLimits),
     keeping: new KeepingStore({ connection, keys, maxDispatchAttempts: Containers.MaxDispatchAttempts }),

@@ -2,15 +2,17 @@
 -- caller's token holds the lease. One of Arvados has one of ours at a time: sent again, it answers `known`.
 -- @include time events generation sealing dispatch kept containers
 -- KEYS: generation (hash) lease (string) sealing (string) mirrored (hash)
--- ARGV: identity token theirs uuid op owner sealedWith sealingIds keepSealingMs mostInAll view spec group shape priority
+-- ARGV: identity token theirs uuid op owner sealedWith sealingIds keepSealingMs mostInAll mostBytesInAll view spec group shape
+--   priority
 --   theirs: the uuid in Arvados
 --   uuid, op: drawn by `draw-ops` for this caller alone
+--   mostInAll, mostBytesInAll: as `accept-container` has them; one owner has all of Arvados', so it has no share
 -- returns: {'mirrored', uuid} | {'known', uuid} | {'full'} | {'comparing'} | {'lost'} (another has the lease) |
 --   {'unsure'} (machines that may run it were not asked yet) | {'sealed'} (with a key that is not ours) |
 --   {'reseal', key} (it is sealed with another key than this one)
 local generation, lease, sealing, mirrored = unpack(KEYS)
-local identity, token, theirs, uuid, op, owner, sealed_with, sealing_ids, keep_sealing_ms, most_in_all, view, spec, group, shape,
-  priority = unpack(ARGV)
+local identity, token, theirs, uuid, op, owner, sealed_with, sealing_ids, keep_sealing_ms, most_in_all, most_bytes, view, spec,
+  group, shape, priority = unpack(ARGV)
 if not compared(generation, identity) then
   return { 'comparing' }
 end
@@ -24,7 +26,8 @@ end
 if redis.call('HLEN', keys.unasked) > 0 then
   return { 'unsure' }
 end
-if redis.call('HLEN', keys.waiting) >= tonumber(most_in_all) then
+local is_large = too_many_of(owner, active_bytes(view, spec), math.huge, tonumber(most_bytes))
+if is_large or redis.call('HLEN', keys.waiting) >= tonumber(most_in_all) then
   return { 'full' }
 end
 local refusal = wrongly_sealed(sealing, sealing_ids, sealed_with)

@@ -22,8 +22,8 @@ export type ContainerAccepted =
   | { readonly answer: 'accepted' | 'repeated'; readonly uuid: string }
   /** `mismatch`: the idempotency key was used with another body; `sealed`: other replicas seal with a key that is not ours. */
   | { readonly answer: 'mismatch' | 'sealed' }
-  /** So many wait already: of this owner, or of all. */
-  | { readonly answer: 'full'; readonly of: 'owner' | 'all' }
+  /** So many wait already, or what waits or runs has so many bytes: of this owner, or of all. */
+  | { readonly answer: 'full'; readonly of: 'owner' | 'all'; readonly by: 'number' | 'bytes' }
 
 export type ContainerChange =
   | { readonly priority: number }
@@ -81,4 +81,6 @@ export interface ContainerCounts {
   readonly ended: number
   /** What counts of all outputs, and of the records of containers that have ended. */
   readonly keptBytes: number
+  /** What counts of the records of containers that wait or run. */
+  readonly activeBytes: number
 }

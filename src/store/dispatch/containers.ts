@@ -31,6 +31,8 @@ export interface ContainerStoreOptions {
   /** The first part of uuids. */
   readonly clusterId: string
   readonly idempotencyMs: number
+  /** Of the records of all containers that wait or run; those of one owner may have an eighth. */
+  readonly activeBytes: number
   /** Called when Redis answers that its data must be compared first. */
   readonly onComparing?: () => void
   /** Why the cloud cannot be read for the compare, in words for clients; undefined if it can be. */
@@ -43,6 +45,8 @@ const nonceMs = 60_000
 const sealingTries = 3
 /** Containers that wait: the scheduler reads them all. */
 const [mostOfOwner, mostOfAll] = [1_000, 100_000]
+/** So many owners fill what all may have, and none does alone. */
+const shares = 8
 const pageLimit = 100
 /** Looked at for one page, and bytes of it. */
 const [mostScanned, mostBytes] = [1_000, 2 ** 20]
@@ -82,19 +86,21 @@ export class ContainerStore {
   }: NewContainer): Promise<ContainerAccepted | null> {
     const k = this.#keys
     const { containers } = k.dispatch
-    const { ids, keepMs } = this.#options.sealing
+    const { activeBytes, sealing } = this.#options
+    const { ids, keepMs } = sealing
     const [drawn, first, keyId] = await this.#ask('draw-ops', [k.last, k.sealing], [1, ids])
     if (drawn === 'sealed') return { answer: 'sealed' }
     const uuid = uuidOf(this.#options.clusterId, Number(first))
     const { owner } = view
     const shapeText = encodeShape(shape)
-    const [answer, detail] = await this.#ask(
+    const [answer, detail, by] = await this.#ask(
       'accept-container',
       [containers.nonce(nonce), this.#idempotencyKey(owner, idempotency?.key, nonce), k.sealing],
       [
         ...[uuid, String(first), owner, nonceMs],
         ...[idempotency?.bodyHash ?? '', this.#options.idempotencyMs],
         ...[String(keyId), ids, keepMs, mostOfOwner, mostOfAll],
+        ...[Math.floor(activeBytes / shares), activeBytes],
         wellFormed({ uuid, ...view }),
         sealSpec(String(keyId), sealedName({ kind: containerKind, name: uuid }), uuid),
         ...[groupOf(shapeText), shapeText, priority, view.container_count_max],
@@ -104,7 +110,7 @@ export class ContainerStore {
       case 'reseal':
         return null
       case 'full':
-        return { answer, of: detail as 'owner' | 'all' }
+        return { answer, of: detail as 'owner' | 'all', by: by as 'number' | 'bytes' }
       case 'accepted':
       case 'repeated':
         return { answer, uuid: String(detail) }
@@ -196,10 +202,10 @@ export class ContainerStore {
       identity,
     ])) as Answer
     if (answer[0] !== 'counted') return undefined
-    const [waiting, sent, groups, machines, unasked, ended, keptBytes] = answer.slice(1).map(Number)
+    const [waiting, sent, groups, machines, unasked, ended, keptBytes, activeBytes] = answer.slice(1).map(Number)
     return {
       ...{ waiting: waiting!, sent: sent!, groups: groups!, machines: machines!, unasked: unasked! },
-      ...{ ended: ended!, keptBytes: keptBytes! },
+      ...{ ended: ended!, keptBytes: keptBytes!, activeBytes: activeBytes! },
     }
   }
 

@@ -18,6 +18,8 @@ export interface MirrorStoreOptions {
   readonly sealing: SealingKeys
   /** The first part of our uuids. */
   readonly clusterId: string
+  /** Of the records of all containers that wait or run. */
+  readonly activeBytes: number
 }
 
 /** `unsure`: machines were not asked yet that may run it. `sealed`: other replicas seal with a key that is not ours. */
@@ -93,7 +95,7 @@ export class MirrorStore {
     theirs: string,
     { view, shape, priority, sealSpec }: Pick<NewContainer, 'view' | 'shape' | 'priority' | 'sealSpec'>,
   ): Promise<MirrorAnswer | null> {
-    const { keys, sealing, clusterId } = this.#options
+    const { keys, sealing, clusterId, activeBytes } = this.#options
     const { mirrorLease, mirrored } = keys.dispatch
     const [drawn, first, keyId] = await this.#ask('draw-ops', [keys.last, keys.sealing], [1, sealing.ids])
     if (drawn === 'ahead') throw new RetryLater(counterAhead)
@@ -105,7 +107,7 @@ export class MirrorStore {
       [mirrorLease, keys.sealing, mirrored],
       [
         ...[token, theirs, uuid, String(first), view.owner],
-        ...[String(keyId), sealing.ids, sealing.keepMs, mostInAll, wellFormed({ uuid, ...view })],
+        ...[String(keyId), sealing.ids, sealing.keepMs, mostInAll, activeBytes, wellFormed({ uuid, ...view })],
         sealSpec(String(keyId), sealedName({ kind: containerKind, name: uuid }), uuid),
         ...[groupOf(shapeText), shapeText, priority],
       ],

@@ -133,7 +133,7 @@ test('a container whose record alone was lost is written anew, with its streams'
   await dispatch().keeping.tell(by, uuid, run, { what: 'running', atMs: 1, gatewayAddress: '' })
   const { redis, keys } = dispatch().store
   const d = keys.dispatch
-  await redis.del(d.containers.record(uuid), d.sent)
+  await redis.del(d.containers.record(uuid), d.sent, d.bytes, d.kept)
   expect(await dispatch().keeping.adopt(by, found(uuid, run))).toBe('adopted')
   expect(await dispatch().told(uuid)).toMatchObject([['state', { state: 'Running' }]])
 })

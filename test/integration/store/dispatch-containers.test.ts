@@ -44,7 +44,7 @@ test('accept refuses an owner who has 1,000 waiting, and nobody else', async () 
   await dispatch().accept()
   const { redis, keys } = dispatch().store
   await redis.hset(keys.dispatch.counts, 'ada', 1000)
-  expect(await dispatch().containers.accept(container())).toEqual({ answer: 'full', of: 'owner' })
+  expect(await dispatch().containers.accept(container())).toEqual({ answer: 'full', of: 'owner', by: 'number' })
   expect(await dispatch().containers.accept(container({ view: view('eve') }))).toMatchObject({ answer: 'accepted' })
   await redis.hset(keys.dispatch.counts, 'ada', 1)
 })
@@ -53,7 +53,7 @@ test('accept refuses everybody when 100,000 wait', async () => {
   const { redis, keys } = dispatch().store
   const many = Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`u${i}`, '']))
   await redis.hset(keys.dispatch.waiting, many)
-  expect(await dispatch().containers.accept(container())).toEqual({ answer: 'full', of: 'all' })
+  expect(await dispatch().containers.accept(container())).toEqual({ answer: 'full', of: 'all', by: 'number' })
   await redis.del(keys.dispatch.waiting)
 })
 
@@ -210,6 +210,7 @@ test('a cancellation whose reply was lost is answered as one that was made', asy
     sealing,
     clusterId,
     idempotencyMs: 1,
+    activeBytes: 10 ** 6,
   })
   expect(await again.change(uuid, 'ada', { cancel: 'no' })).toBe('changed')
   expect(await again.change(uuid, 'ada', { cancel: 'no' })).toBe('ended')

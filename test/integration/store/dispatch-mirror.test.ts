@@ -59,6 +59,17 @@ describe('the scripts', () => {
     await dispatch().compare()
   })
 
+  test('mirror waits when containers that wait or run have as many bytes as may be, and counts its own', async () => {
+    await mirror('u')
+    const bytes = (await dispatch().containers.counts())!.activeBytes
+    const full = mirrorStoreOf(dispatch(), 2 * bytes - 1)
+    expect(await full.mirror('mine', 'v', translated())).toEqual({ answer: 'full' })
+    expect(await full.mirror('mine', 'u', translated())).toMatchObject({ answer: 'known' })
+    expect(await mirrorStoreOf(dispatch(), 2 * bytes).mirror('mine', 'v', translated())).toMatchObject({
+      answer: 'mirrored',
+    })
+  })
+
   test('mirror waits when a machine was not asked what it runs', async () => {
     await dispatch().compare(async mark => void (await dispatch().machines.adopt(stray('i-1'), mark)))
     expect(await store.mirror('mine', 'u', translated())).toEqual({ answer: 'unsure' })

@@ -62,7 +62,7 @@ const history = (more: readonly StepName[]) =>
     )
 
 async function runAll(first: readonly Step[], histories: fc.Arbitrary<Step[]>, numRuns: number) {
-  const sum = { refused: 0, begun: 0, losses: 0, ended: 0, adopted: 0, fenced: 0, dropped: 0 }
+  const sum = { refused: 0, begun: 0, losses: 0, ended: 0, adopted: 0, fenced: 0, full: 0, dropped: 0 }
   await fc.assert(
     fc.asyncProperty(histories, async steps => {
       await store().redis.flushall()
@@ -97,6 +97,7 @@ test('no history lets a container run twice, or be lost, or keys disagree', { ti
   expect(sum.begun).toBeGreaterThan(0)
   expect(sum.fenced).toBeGreaterThan(0)
   expect(sum.dropped).toBeGreaterThan(0)
+  expect(sum.full).toBeGreaterThan(0)
 })
 
 test('nor does one in which Redis is emptied or goes back', { timeout: 600_000 }, async () => {

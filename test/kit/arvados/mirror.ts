@@ -8,7 +8,7 @@ import { Leases } from '../../../src/leases/leases.ts'
 import { Bell } from '../../../src/store/bell.ts'
 import { MirrorStore } from '../../../src/store/dispatch/mirror.ts'
 import { silentLogger } from '../../../src/telemetry/log.ts'
-import { clusterId, container, type Dispatch, view } from '../dispatch/store.ts'
+import { activeBytes, clusterId, container, type Dispatch, view } from '../dispatch/store.ts'
 import { sealing, ttlMs } from '../store/store.ts'
 import type { ArvadosServer } from './server.ts'
 
@@ -20,8 +20,8 @@ export const translated = (more: object = {}): Exclude<Translated, { why: string
   ...more,
 })
 
-export const mirrorStoreOf = ({ connection, store: { keys } }: Dispatch): MirrorStore =>
-  new MirrorStore({ connection, keys, sealing, clusterId })
+export const mirrorStoreOf = ({ connection, store: { keys } }: Dispatch, most = activeBytes): MirrorStore =>
+  new MirrorStore({ connection, keys, sealing, clusterId, activeBytes: most })
 
 export function mirrorOf(dispatch: Dispatch, arvados: ArvadosServer, more: Partial<MirrorOptions> = {}) {
   const { store, connection, owners, containers } = dispatch

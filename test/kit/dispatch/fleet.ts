@@ -112,7 +112,8 @@ export class DispatchFleet {
     const keys = new Keys(name)
     const connection = this.#connection
     const sealing = { ids: this.#sealer.ids, keepMs: 60_000, idleMs: 20_000 }
-    this.containers = new ContainerStore({ connection, keys, sealing, clusterId: 'zzzzz', idempotencyMs: 600_000 })
+    const limits = { idempotencyMs: 600_000, activeBytes: 64 * 2 ** 20 }
+    this.containers = new ContainerStore({ connection, keys, sealing, clusterId: 'zzzzz', ...limits })
     this.machines = new MachineStore({ connection, keys, sealing })
   }
 

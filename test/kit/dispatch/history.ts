@@ -69,7 +69,7 @@ export class History {
   #reading: Reading | undefined
   #snapshot: (readonly [key: string, dump: Buffer, ttl: number])[] | undefined
   /** Starts that a runner refused, runs that began, and losses of data. */
-  readonly counts = { refused: 0, begun: 0, losses: 0, ended: 0, adopted: 0, fenced: 0 }
+  readonly counts = { refused: 0, begun: 0, losses: 0, ended: 0, adopted: 0, fenced: 0, full: 0 }
   /** Containers that have ended, and are not kept any more. */
   readonly dropped = new Set<string>()
 
@@ -114,10 +114,13 @@ export class History {
     accept: async (a: number, b: number) => {
       const need = shape({ vcpus: 1 + (a % 2) })
       const of = view(['ada', 'eve'][b % 2], 1 + (a % 3))
-      const accepted = await this.dispatch.containers.accept(
-        container({ shape: need, priority: [0, 1, 500, 500][a % 4]!, view: of }),
-      )
+      const spec = 'x'.repeat(97 * (a % 50))
+      const asked = container({ shape: need, priority: [0, 1, 500, 500][a % 4]!, view: of, sealSpec: () => spec })
+      const most = [10 ** 9, 400_000, 40_000][b % 3]!
+      const accepted = await this.dispatch.containersWithin(most).accept(asked)
       if ('uuid' in accepted) this.#uuids.push(accepted.uuid)
+      else if (accepted.answer === 'full') this.counts.full += 1
+      if ('uuid' in accepted) expect((await this.dispatch.containers.counts())!.activeBytes).toBeLessThanOrEqual(most)
     },
     priority: async (a: number, b: number) => {
       const uuid = pick(this.#uuids, a)

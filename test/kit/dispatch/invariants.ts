@@ -14,6 +14,8 @@ interface Found {
   readonly groups: Fields
   readonly groupIds: readonly string[]
   readonly counts: Fields
+  /** By owner. */
+  readonly bytes: Fields
   readonly statuses: Fields
   readonly ids: Fields
   readonly unasked: readonly string[]
@@ -43,6 +45,7 @@ export async function brokenRules(redis: Redis, keys: Keys): Promise<string[]> {
   checkMachines(found, must)
   checkSets(found, must)
   checkKept(found, must)
+  checkActive(found, must)
   for (const [uuid, fields] of found.containers) await checkStream(redis, keys, uuid, fields, must)
   return wrong
 }
@@ -118,18 +121,19 @@ function checkMachines({ machines, records, containers, ids, unasked, found }: F
   must(found === null || unasked.length > 0, 'what was found is forgotten once all were asked')
 }
 
+const texts = (of: Record<string, unknown>) =>
+  JSON.stringify(
+    Object.entries(of)
+      .map(([k, v]) => [k, String(v)])
+      .sort(),
+  )
+
 function checkSets({ containers, waiting, groups, groupIds, counts, statuses, members }: Found, must: Must): void {
   const expected: Record<string, number> = {}
   for (const uuid of Object.keys(waiting)) {
     const owner = containers.get(uuid)?.owner ?? ''
     expected[owner] = (expected[owner] ?? 0) + 1
   }
-  const texts = (of: Record<string, unknown>) =>
-    JSON.stringify(
-      Object.entries(of)
-        .map(([k, v]) => [k, String(v)])
-        .sort(),
-    )
   must(texts(counts) === texts(expected), `counts are ${texts(counts)}, not ${texts(expected)}`)
   must([...members.keys()].sort().join() === Object.keys(groups).sort().join(), 'each group has members, and a need')
   must(groupIds.toSorted().join() === Object.keys(groups).sort().join(), 'each group is listed')
@@ -149,7 +153,24 @@ async function checkStream(redis: Redis, keys: Keys, uuid: string, fields: Field
 }
 
 /** As `include/kept.lua` has them. */
-const [outputLeast, endedLeast, eventBytes] = [4096, 8192, 128]
+const [activeLeast, outputLeast, endedLeast, eventBytes] = [7168, 4096, 8192, 128]
+
+/** What waits or runs counts its view and its specification, for its owner and for all; what has ended counts nothing there. */
+function checkActive({ containers, bytes, kept }: Found, must: Must): void {
+  const expected: Record<string, number> = {}
+  let sum = 0
+  for (const [uuid, fields] of containers) {
+    const { owner = '', state, view = '', spec = '' } = fields
+    const isEnded = endedStates.includes(state!)
+    const own = activeLeast + Buffer.byteLength(view) + Buffer.byteLength(spec)
+    must(fields.bytes === (isEnded ? undefined : String(own)), `${uuid} (${state}) counts ${fields.bytes}, not ${own}`)
+    if (isEnded) continue
+    expected[owner] = (expected[owner] ?? 0) + own
+    sum += own
+  }
+  must(texts(bytes) === texts(expected), `bytes of owners are ${texts(bytes)}, not ${texts(expected)}`)
+  must(Number(kept.active ?? 0) === sum, `${kept.active} bytes wait or run, and ${sum} are there`)
+}
 
 /** Bytes that count are those that are there, and indexes have what is there. */
 function checkKept({ containers, ended, outputs, listed, heads, tails, eventsOf, kept }: Found, must: Must): void {
@@ -203,6 +224,7 @@ async function readAll(redis: Redis, keys: Keys): Promise<Found> {
     groups: await redis.hgetall(d.groups),
     groupIds: await redis.zrange(d.groupIds, '0', '-1'),
     counts: await redis.hgetall(d.counts),
+    bytes: await redis.hgetall(d.bytes),
     statuses: await redis.hgetall(d.statuses),
     ids: await redis.hgetall(d.ids),
     unasked: await redis.hkeys(d.unasked),

@@ -27,6 +27,9 @@ export const maxDispatchAttempts = 3
 /** As by default, but for a smaller number. */
 export const endedLimits: EndedLimits = { keepMs: 7 * 86_400_000, containers: 1_000, bytes: 128 * 2 ** 20 }
 
+/** As by default. */
+export const activeBytes = 64 * 2 ** 20
+
 export const shape = (more: Partial<Shape['need']> = {}, rest: Partial<Omit<Shape, 'need'>> = {}): Shape => ({
   need: { vcpus: 1, ramBytes: 2 ** 30, scratchBytes: 0, gpus: 0, preemptible: false, ...more },
   ...{ tenant: 'default', supervisor: false, ...rest },
@@ -79,7 +82,7 @@ export class Dispatch {
     this.store = store
     this.connection = connection
     const { keys } = store
-    this.containers = new ContainerStore({ connection, keys, sealing, clusterId, idempotencyMs: 600_000 })
+    this.containers = this.containersWithin(activeBytes)
     this.machines = new MachineStore({ connection, keys, sealing })
     this.ended = new EndedStore(connection, keys, endedLimits)
     this.keeping = new KeepingStore({ connection, keys, maxDispatchAttempts })
@@ -92,6 +95,13 @@ export class Dispatch {
       clock: systemClock,
     })
     this.compares = new Compares(connection, keys.dispatch.compare(keys))
+  }
+
+  /** Those of a replica that has another limit. */
+  containersWithin(activeBytes: number): ContainerStore {
+    const { connection, store } = this
+    const of = { keys: store.keys, sealing, clusterId, idempotencyMs: 600_000 }
+    return new ContainerStore({ connection, ...of, activeBytes })
   }
 
   /** Takes the schedule lease from whoever has it. */

@@ -148,6 +148,7 @@ local function finish(container, state, trouble, fields)
   say_state(container, trouble)
   -- Nobody runs it any more, and it may have secrets.
   redis.call('HDEL', container_key(container.uuid), 'spec')
+  end_active(container)
   keep_ended(container)
 end
 
@@ -186,6 +187,7 @@ local function create_container(uuid, op, owner, fields)
   for name, value in pairs(fields) do
     redis.call('HSET', container_key(uuid), name, value)
   end
+  begin_active(uuid, owner, active_bytes(fields.view, fields.spec))
   redis.call('ZADD', keys.all, 0, uuid)
   redis.call('ZADD', owner_key(owner), 0, uuid)
   redis.call('ZADD', state_key(fields.state), 0, uuid)

@@ -9,6 +9,7 @@ local keys = {
   ids = tag .. 'instance-ids', all = tag .. 'containers', ended = tag .. 'containers-ended', kept = tag .. 'containers-kept',
   outputs = tag .. 'container-outputs', groups = tag .. 'container-groups', group_ids = tag .. 'container-group-ids',
   waiting = tag .. 'container-briefs', sent = tag .. 'container-sent', counts = tag .. 'container-count',
+  bytes = tag .. 'container-bytes',
 }
 
 local function container_key(uuid)

@@ -1,6 +1,44 @@
--- What is kept of outputs, and of containers that have ended. Needs `dispatch`.
--- `keys.kept` has the sum of all bytes that count (`bytes`), which is that of the field `kept` of all records, and how much may be
--- kept: `most` containers that have ended, `mostBytes`.
+-- What counts of containers that wait or run, of outputs, and of containers that have ended. Needs `dispatch`.
+-- `keys.kept` has the sum of what waits or runs (`active`), which is that of the field `bytes` of all records, and that of `keys.bytes`.
+-- It also has the sum of outputs and of what has ended (`bytes`), which is that of the field `kept` of all records, and how much of
+-- that may be kept: `most` containers that have ended, `mostBytes`.
+
+-- What counts of a container that waits or runs, beside its view and its specification: about as much as Redis needs.
+local active_least = 7168
+
+local function active_bytes(view, spec)
+  return active_least + #view + #spec
+end
+
+local function add_active(owner, bytes)
+  redis.call('HINCRBY', keys.kept, 'active', whole(bytes))
+  if redis.call('HINCRBY', keys.bytes, owner, whole(bytes)) <= 0 then
+    redis.call('HDEL', keys.bytes, owner)
+  end
+end
+
+-- begin_active(uuid, owner, bytes): a new container counts from here on, until `end_active`.
+local function begin_active(uuid, owner, bytes)
+  redis.call('HSET', container_key(uuid), 'bytes', whole(bytes))
+  add_active(owner, bytes)
+end
+
+-- end_active(container): it has ended. What was added goes, whatever it was.
+local function end_active(container)
+  local bytes = redis.call('HGET', container_key(container.uuid), 'bytes')
+  if bytes then
+    redis.call('HDEL', container_key(container.uuid), 'bytes')
+    add_active(container.owner, 0 - tonumber(bytes))
+  end
+end
+
+-- too_many_of(owner, bytes, most_of_owner, most): whose bytes would be too many with so many more: 'owner', 'all', or nil.
+local function too_many_of(owner, bytes, most_of_owner, most)
+  if tonumber(redis.call('HGET', keys.bytes, owner) or 0) + bytes > most_of_owner then
+    return 'owner'
+  end
+  return tonumber(redis.call('HGET', keys.kept, 'active') or 0) + bytes > most and 'all' or nil
+end
 
 -- What counts beside the pieces of an output, beside the view of an ended container, and for each of its events: about as much as
 -- Redis needs. Nothing that is dropped counts less, so that a few drops make room for whatever one script adds.
