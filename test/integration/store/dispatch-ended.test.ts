@@ -67,6 +67,16 @@ test('containers are dropped some time after their end, and not before', async (
   expect(await isThere(uuid)).toBe(false)
 })
 
+test('a container that ends after Redis’ clock stepped back is kept, and the one that ended first is dropped', async () => {
+  const by = await machine()
+  await dispatch().dropBeyond({ containers: 2 })
+  const [first, second] = [await end(by), await end(by)]
+  const { redis, keys } = dispatch().store
+  for (const uuid of [first, second]) await redis.zincrby(keys.dispatch.ended, 3_600_000, uuid)
+  const third = await end(by)
+  expect(await Promise.all([first, second, third].map(isThere))).toEqual([false, true, true])
+})
+
 test('the output that ended first is dropped before any container is', async () => {
   const by = await machine()
   const uuids = [await end(by, 15_000), await end(by), await end(by, 15_000), await end(by, 15_000)]

@@ -134,9 +134,11 @@ local function make_room()
   end
 end
 
--- keep_ended(container): it has ended, and counts from here on.
+-- keep_ended(container): it has ended, and counts from here on. It stands behind all others, also when Redis' clock stepped back: it
+-- would be dropped before anybody has read its end.
 local function keep_ended(container)
-  local uuid, now = container.uuid, whole(now_ms())
+  local last = redis.call('ZRANGE', keys.ended, -1, -1, 'WITHSCORES')[2]
+  local uuid, now = container.uuid, whole(math.max(now_ms(), tonumber(last or 0)))
   local view, head, tail = unpack(redis.call('HMGET', container_key(uuid), 'view', 'logHead', 'logTail'))
   redis.call('ZADD', keys.ended, now, uuid)
   if output_bytes(head, tail) > 0 then
