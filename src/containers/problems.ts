@@ -22,6 +22,10 @@ export const whichTenant = (own: readonly string[]): ApiError =>
 export const containerEnded = (): ApiError =>
   new ApiError(409, { msg: 'the container has ended', type: 'container_ended' })
 
+/** Each change is kept, as long as the container. */
+export const changedOften = (): ApiError =>
+  tooManyOfOwner('the priority of this container was changed as often as may be: it can only become 0')
+
 /** Only what has ended is dropped. */
 export const containerDropped = (): ApiError =>
   new ApiError(410, {

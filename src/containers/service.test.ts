@@ -101,6 +101,17 @@ describe('create', () => {
   })
 })
 
+describe('prioritise', () => {
+  it.each([
+    ['none', 404],
+    ['ended', 409],
+    ['often', 429],
+  ] as const)('is refused when the store answers %s', async (answer, status) => {
+    const { service: containers } = service(undefined, { change: async () => answer })
+    await expect(containers.prioritise('u', 7, asker)).rejects.toMatchObject({ status })
+  })
+})
+
 describe('list', () => {
   it('shows a user nobody else’s, whatever the filter says', async () => {
     const list = vi.fn(async () => ({ containers: [], next: undefined }))

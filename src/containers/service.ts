@@ -14,6 +14,7 @@ import { type Feed, parseEventId, type StreamReader } from '../store/streams.ts'
 import { type ContainerJson, containerJson } from './json.ts'
 import { type ContainerLog, RecordedLog } from './log.ts'
 import {
+  changedOften,
   containerDropped,
   containerEnded,
   hasEnded,
@@ -74,7 +75,7 @@ export interface Containers {
   create(wish: ContainerWish, asker: ContainerAsker, idempotencyKey?: string): Promise<ContainerJson>
   list(filter: ContainerFilter, asker: ContainerAsker): Promise<ContainerPage>
   find(uuid: string, asker: ContainerAsker): Promise<ContainerJson>
-  /** @throws {ApiError} 409 when it has ended */
+  /** @throws {ApiError} 409 when it has ended, 429 when it was changed as often as may be */
   prioritise(uuid: string, priority: number, asker: ContainerAsker): Promise<ContainerJson>
   /** One that has ended stays as it is. */
   cancel(uuid: string, reason: string, asker: ContainerAsker): Promise<ContainerJson>
@@ -175,6 +176,7 @@ export class ContainerService implements Containers {
     const answer = await this.#options.store.change(uuid, ownerIn(asker), { priority })
     if (answer === 'none') throw noContainer()
     if (answer === 'ended') throw containerEnded()
+    if (answer === 'often') throw changedOften()
     return this.find(uuid, asker)
   }
 

@@ -119,7 +119,7 @@ export function changeRoutes(audience: DispatchAudience, config: ApiConfig) {
       request: { params, headers, body: bodyOf(changeBody()) },
       responses: {
         202: containerAnswer('it is changed'),
-        ...refusals([...ofContainer, 'ofPage', ...bodyProblems, 'badPriority', 'containerEnded']),
+        ...refusals([...ofContainer, 'ofPage', ...bodyProblems, 'badPriority', 'containerEnded', 'changedOften']),
       },
     }),
     cancel: createRoute({

@@ -445,6 +445,15 @@ export const problemTable = {
       loc: ['header', 'transfer-encoding'],
     },
   },
+  changedOften: {
+    status: 429,
+    when: 'the container has 1,000 events: its priority can only become 0',
+    example: {
+      msg: 'the priority of this container was changed as often as may be: it can only become 0',
+      type: 'too_many',
+    },
+    headers: { 'Retry-After': retryAfterHeader },
+  },
   queueFull: {
     status: 429,
     when: 'as many containers of the owner wait as may: 1,000; or those that wait or run have as many bytes as may be',

@@ -6,7 +6,7 @@
 -- ARGV: identity uuid owner what value nonceMs
 --   owner: '' for the container of any owner
 --   what, value: 'priority' and a number | 'cancel' and a reason
--- returns: {'changed'} | {'ended'} | {'none'} | {'unsure'} (machines that may run it were not asked yet) | {'comparing'}
+-- returns: {'changed'} | {'ended'} | {'none'} | {'often'} (it has so many events that its owner may only make its priority 0) | {'unsure'} (machines that may run it were not asked yet) | {'comparing'}
 local generation, nonce = unpack(KEYS)
 local identity, uuid, owner, what, value, nonce_ms = unpack(ARGV)
 if not compared(generation, identity) then
@@ -23,11 +23,17 @@ end
 if has_ended(container) then
   return { 'ended' }
 end
+-- Each change is an event, which is kept as long as the container: its owner may not let it grow.
+local most_events = 1000
+local is_new = what == 'priority' and tonumber(value) ~= container.priority
+if is_new and owner ~= '' and value ~= '0' and container.seq >= most_events then
+  return { 'often' }
+end
 local waiting = waits(container)
 if waiting and is_unsure(container.op) then
   return { 'unsure' }
 end
-if what == 'priority' and tonumber(value) ~= container.priority then
+if is_new then
   local was = container.priority
   if waiting then
     leave_group(container)

@@ -30,6 +30,8 @@ export type ContainerChange =
   /** Why it is cancelled, in words for its owner. */
   | { readonly cancel: string }
 
+export type ContainerChanged = 'changed' | 'ended' | 'none' | 'often'
+
 export interface ContainerQuery {
   /** Default: those of all. */
   readonly owner?: string

@@ -13,6 +13,7 @@ import type { EventStream } from '../streams.ts'
 import type {
   ContainerAccepted,
   ContainerChange,
+  ContainerChanged,
   ContainerCounts,
   ContainerPage,
   ContainerQuery,
@@ -123,21 +124,18 @@ export class ContainerStore {
    * Changes a container that has not ended. One that waits is cancelled at once; that of a machine is killed by its keeper first.
    * Priority 0 stops a container that a machine was asked to run, and only keeps a waiting one from being scheduled.
    * @param owner if only a container of this owner is meant
-   * @returns `none`: there is no such container (of this owner)
+   * @returns `none`: there is no such container (of this owner); `often`: it has so many events that its owner may only
+   * make its priority 0
    * @throws {ApiError} 503 while comparing, or until machines were asked that may run it
    */
-  async change(
-    uuid: string,
-    owner: string | undefined,
-    change: ContainerChange,
-  ): Promise<'changed' | 'ended' | 'none'> {
+  async change(uuid: string, owner: string | undefined, change: ContainerChange): Promise<ContainerChanged> {
     const what =
       'cancel' in change
         ? ['cancel', change.cancel.toWellFormed() || 'it was cancelled']
         : ['priority', change.priority]
     const nonce = this.#keys.dispatch.containers.nonce(randomUUID())
     const [answer] = await this.#ask('change-container', [nonce], [uuid, owner ?? '', ...what, nonceMs])
-    return this.#sure(answer) as 'changed' | 'ended' | 'none'
+    return this.#sure(answer) as ContainerChanged
   }
 
   /** @throws {ApiError} 503 while comparing, or for an unknown uuid until all machines were asked what they run */

@@ -102,6 +102,26 @@ test('a priority decides the place in the group, and 0 leaves it', async () => {
   expect((await dispatch().scheduling.read({ perGroup: 10, inAll: 10 }))!.queue).toHaveLength(3)
 })
 
+test('a container whose priority was changed 1,000 times is changed no more by its owner, but stopped and cancelled', async () => {
+  const [sent, waiting] = [await dispatch().sent(), await dispatch().accept()]
+  const { containers } = dispatch()
+  for (const uuid of [waiting, sent.uuid])
+    for (let i = 0; (await dispatch().told(uuid)).length < 1000; i += 1)
+      await Promise.all(
+        Array.from({ length: 50 }, (_, n) => containers.change(uuid, 'ada', { priority: 1 + ((n + i) % 2) })),
+      )
+  for (const uuid of [waiting, sent.uuid]) {
+    const { priority } = await dispatch().found(uuid)
+    expect(await containers.change(uuid, 'ada', { priority: 7 })).toBe('often')
+    expect(await containers.change(uuid, 'ada', { priority })).toBe('changed')
+    expect(await dispatch().found(uuid)).toMatchObject({ priority })
+    expect(await containers.change(uuid, undefined, { priority: 3 })).toBe('changed')
+    expect(await containers.change(uuid, 'ada', { priority: 0 })).toBe('changed')
+  }
+  expect(await dispatch().found(sent.uuid)).toMatchObject({ cancelled: 'its priority is 0' })
+  expect(await containers.change(waiting, 'ada', { cancel: 'no' })).toBe('changed')
+})
+
 test('a change means only the owner’s container', async () => {
   const uuid = await dispatch().accept()
   const { containers } = dispatch()
