@@ -116,6 +116,22 @@ test('what waits or runs stays whole, whatever the limits are', async () => {
   expect(await kept()).toMatchObject({ ended: 0, keptBytes: 0 })
 })
 
+test('outputs of what runs drop those of what has ended, and not its records', async () => {
+  const by = await machine()
+  const uuids = [await end(by, 10_000), await end(by), await end(by)]
+  const running = await begin(by)
+  await dispatch().dropBeyond({ bytes: 200_000 })
+  await dispatch().keeping.appendLog(by, running.uuid, running.run, much)
+  await dispatch().check()
+  expect((await kept()).keptBytes).toBeGreaterThan(1_000_000)
+  expect(await Promise.all(uuids.map(outputOf))).toEqual(['dropped', 0, 0])
+  // Records have a quarter at most.
+  expect(await dispatch().dropBeyond({ bytes: 80_000 })).toBe(1)
+  expect(await Promise.all(uuids.map(isThere))).toEqual([false, true, true])
+  await dispatch().keeping.tell(by, running.uuid, running.run, { what: 'ended', atMs: 1, exitCode: 7 })
+  expect(await dispatch().found(running.uuid)).toMatchObject({ exitCode: 7, isOutputDropped: true })
+})
+
 test('an output that grows by all it may drops as much at once, where outputs are the smallest', async () => {
   const by = await machine()
   for (let i = 0; i < 300; i += 1) await end(by, 1)

@@ -176,7 +176,7 @@ function checkActive({ containers, bytes, kept }: Found, must: Must): void {
 function checkKept({ containers, ended, outputs, listed, heads, tails, eventsOf, kept }: Found, must: Must): void {
   const expected = new Map<string, string[]>()
   const expect = (index: string, uuid: string) => expected.set(index, [...(expected.get(index) ?? []), uuid])
-  let sum = 0
+  let [sum, records] = [0, 0]
   for (const [uuid, { owner, state, view = '', seq, logHead = '0', logTail = '0', kept = '0' }] of containers) {
     for (const index of ['', `-of:${owner}`, `-in:${state}`]) expect(index, uuid)
     const [head, tail] = [heads.get(uuid) ?? 0, tails.get(uuid) ?? 0]
@@ -188,11 +188,14 @@ function checkKept({ containers, ended, outputs, listed, heads, tails, eventsOf,
     must(ended.includes(uuid) === isEnded, `${uuid} is listed as ended if it has`)
     must(outputs.includes(uuid) === (isEnded && ofOutput > 0), `${uuid} is listed if it has ended with output`)
     sum += Number(kept)
+    records += ofRecord
   }
   const { bytes = '0', most, mostBytes } = kept
   must(Number(bytes) === sum, `${bytes} bytes count, and ${sum} are there`)
   must(!most || ended.length <= Number(most), `${ended.length} that have ended are kept, and not ${most}`)
-  must(!mostBytes || sum <= Number(mostBytes) || ended.length === 0, `${sum} bytes are kept, and not ${mostBytes}`)
+  must(Number(kept.records ?? 0) === records, `${kept.records} bytes of records count, and ${records} are there`)
+  const isLeast = outputs.length === 0 && records <= Number(mostBytes) / 4
+  must(!mostBytes || sum <= Number(mostBytes) || isLeast, `${sum} bytes are kept, and not ${mostBytes}`)
   const texts = (of: ReadonlyMap<string, readonly string[]>) =>
     JSON.stringify([...of].map(([k, v]) => [k, v.toSorted()]).sort())
   must(texts(listed) === texts(expected), `indexes have ${texts(listed)}, not ${texts(expected)}`)

@@ -1,7 +1,7 @@
 -- What counts of containers that wait or run, of outputs, and of containers that have ended. Needs `dispatch`.
 -- `keys.kept` has the sum of what waits or runs (`active`), which is that of the field `bytes` of all records, and that of `keys.bytes`.
--- It also has the sum of outputs and of what has ended (`bytes`), which is that of the field `kept` of all records, and how much of
--- that may be kept: `most` containers that have ended, `mostBytes`.
+-- It also has the sum of outputs and of what has ended (`bytes`), which is that of the field `kept` of all records, the part of it
+-- without outputs (`records`), and how much may be kept: `most` containers that have ended, `mostBytes`.
 
 -- What counts of a container that waits or runs, beside its view and its specification: about as much as Redis needs.
 local active_least = 7168
@@ -47,6 +47,10 @@ local output_least, ended_least, event_bytes = 4096, 8192, 128
 -- smaller: 300 drops free as much.
 local most_dropped, most_freed = 300, 1500000
 
+-- Records of what has ended may always have this part of all bytes: else the outputs of what runs would drop each container at its
+-- end, before anybody has read it.
+local records_part = 1 / 4
+
 local function output_bytes(head, tail)
   local pieces = tonumber(head or 0) + tonumber(tail or 0)
   return pieces > 0 and pieces + output_least or 0
@@ -76,7 +80,8 @@ local function drop_output(uuid)
 end
 
 local function drop_container(uuid)
-  local owner, state, bytes = unpack(redis.call('HMGET', container_key(uuid), 'owner', 'state', 'kept'))
+  local owner, state, bytes, head, tail = unpack(redis.call('HMGET', container_key(uuid), 'owner', 'state', 'kept', 'logHead',
+    'logTail'))
   delete_output(uuid)
   redis.call('DEL', container_key(uuid), tag .. 'container-events:' .. uuid)
   redis.call('ZREM', keys.ended, uuid)
@@ -85,16 +90,18 @@ local function drop_container(uuid)
   if owner then
     redis.call('ZREM', owner_key(owner), uuid)
     redis.call('ZREM', state_key(state), uuid)
-    redis.call('HINCRBY', keys.kept, 'bytes', whole(0 - tonumber(bytes or 0)))
+    bytes = tonumber(bytes or 0)
+    redis.call('HINCRBY', keys.kept, 'bytes', whole(-bytes))
+    redis.call('HINCRBY', keys.kept, 'records', whole(output_bytes(head, tail) - bytes))
   end
 end
 
-local function bytes_kept()
-  return tonumber(redis.call('HGET', keys.kept, 'bytes') or 0)
+local function bytes_kept(of)
+  return tonumber(redis.call('HGET', keys.kept, of or 'bytes') or 0)
 end
 
 -- drop_one(limits): drops the container that ended first, if it is too old or one too many; if there are too many bytes, the output
--- that ended first, and without outputs that container. Returns false if nothing is too much.
+-- that ended first, and without outputs that container, but for the part of records. Returns false if nothing is too much.
 local function drop_one(limits)
   local first, ended_ms = unpack(redis.call('ZRANGE', keys.ended, 0, 0, 'WITHSCORES'))
   if not first then
@@ -111,9 +118,12 @@ local function drop_one(limits)
   local output = redis.call('ZRANGE', keys.outputs, 0, 0)[1]
   if output then
     drop_output(output)
-  else
-    drop_container(first)
+    return true
   end
+  if bytes_kept('records') <= limits.most_bytes * records_part then
+    return false
+  end
+  drop_container(first)
   return true
 end
 
@@ -144,6 +154,8 @@ local function keep_ended(container)
   if output_bytes(head, tail) > 0 then
     redis.call('ZADD', keys.outputs, now, uuid)
   end
-  add_kept(uuid, ended_least + #view + event_bytes * container.seq)
+  local bytes = ended_least + #view + event_bytes * container.seq
+  add_kept(uuid, bytes)
+  redis.call('HINCRBY', keys.kept, 'records', whole(bytes))
   make_room()
 end
