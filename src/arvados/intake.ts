@@ -46,6 +46,8 @@ export interface Calls {
 
 /** Those that are left to others: how many are remembered. */
 const mostLeft = 10_000
+/** Between two tries of one adoption. */
+const leastRestMs = 1_000
 const none = 'No machine runs it: its run was lost'
 
 export class Intake {
@@ -85,7 +87,9 @@ export class Intake {
       others.filter(({ mine }) => mine),
     )) {
       if (calls.paused()) return done
-      done += Number(await this.#adopt(token, theirs, calls, signal))
+      const isDone = await this.#adopt(token, theirs, calls, signal)
+      if (!isDone) this.#putOff(theirs.uuid)
+      done += Number(isDone)
     }
     for (const theirs of this.#candidates(others, mirrored)) {
       if (calls.paused()) return done
@@ -93,6 +97,12 @@ export class Intake {
       done += Number(await this.#take(token, theirs, calls, signal))
     }
     return done
+  }
+
+  /** What could not be done now is not tried in each round: its time begins anew. */
+  #putOff(uuid: string): void {
+    const { clock, staleLockMs } = this.#options
+    this.#strangers.set(uuid, clock.monotonicMs() + Math.max(0, leastRestMs - staleLockMs))
   }
 
   #candidates(others: readonly Listed[], mirrored: readonly Mirrored[]): Listed[] {
@@ -110,10 +120,12 @@ export class Intake {
     const present = new Set(strangers.map(({ uuid }) => uuid))
     for (const uuid of this.#strangers.keys()) if (!present.has(uuid)) this.#strangers.delete(uuid)
     const overdue = strangers.filter(({ uuid }) => nowMs >= (this.#strangers.get(uuid) ?? nowMs + 1) + staleLockMs)
-    const fresh = new Set([...present].filter(uuid => !this.#strangers.has(uuid)))
-    const found = fresh.size > 0 ? await this.#find(token, fresh) : fresh
+    const fresh = [...present].filter(uuid => !this.#strangers.has(uuid))
+    // A machine that was found meanwhile may have brought the record of one that had none when it was first seen.
+    const wanted = new Set([...fresh, ...overdue.map(({ uuid }) => uuid)])
+    const found = wanted.size > 0 ? await this.#find(token, wanted) : wanted
     for (const uuid of fresh) if (!found.has(uuid)) this.#strangers.set(uuid, nowMs)
-    return overdue
+    return overdue.filter(({ uuid }) => !found.has(uuid))
   }
 
   /**
