@@ -5,6 +5,7 @@
  * that stands and a transition that there is not.
  */
 import type { Clock } from '../base/clock.ts'
+import { ApiError } from '../base/errors.ts'
 import { restAfter } from '../base/loop.ts'
 import { dutyOf, type Mirrored, type Telling } from '../dispatch/mirrored.ts'
 import { Duty, type DutyRest, type Take } from '../duties/duty.ts'
@@ -105,6 +106,8 @@ export class Mirror {
     this.#knowledge.clear()
     this.#intake.clear()
     this.#uuids = new Set()
+    // Another replica tells the numbers from here on.
+    this.#options.onRound({ mirrored: 0, owed: 0 })
   }
 
   async #round(take: Take): Promise<DutyRest> {
@@ -170,8 +173,14 @@ export class Mirror {
     }
     if (duty.do === 'back' || duty.do === 'forget') return store.settle(token, theirs, uuid, duty.do)
     const change = duty.do === 'cancel' ? { cancel: duty.reason } : { priority: duty.priority }
+    try {
+      await containers.change(uuid, undefined, change)
+    } catch (error) {
+      // A machine that was not asked may run it. A later round changes it, and the others do not wait for that machine.
+      if (!(error instanceof ApiError)) throw error
+      return false
+    }
     log.info({ theirs, container: uuid, ...change }, 'Arvados changes a container')
-    await containers.change(uuid, undefined, change)
     onChanged(duty.do, uuid)
     return false
   }
