@@ -42,6 +42,15 @@ describe('Payers.tagsOf', () => {
   })
 
   it.each([
+    ['is longer than a tag can be', '\u{1F52D}'.repeat(200), '\u{1F52D}'.repeat(128)],
+    ['is cut within a character', `x${'\u{1F52D}'.repeat(200)}`, `x${'\u{1F52D}'.repeat(127)}\u{FFFD}`],
+    ['has what is no character', ' a\u{FFFF}b\u{E000} ', 'a\u{FFFD}b\u{FFFD}'],
+  ])('has a value that a cloud takes when that of the LNamespace %s', async (_, fund, tag) => {
+    const payers = await payersOf({ entries: { physics: members([], { billing: { fund } }) } })
+    expect(payers.tagsOf('physics')['ArvadosBilling-fund']).toBe(tag)
+  })
+
+  it.each([
     ['the table is not whole', { complete: false }],
     ['its entry cannot be read', { broken: ['physics'] }],
   ])('says nothing of billing when %s', async (_, told) => {

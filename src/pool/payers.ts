@@ -15,6 +15,17 @@ export interface PayersOptions {
   readonly names: Pick<TagNames, 'tenant' | 'billing'>
 }
 
+/** Units of 16 bits. */
+const longestValue = 256
+
+/** Whoever may edit an LNamespace writes the value. A request with a tag that the cloud refuses makes no machine, for anybody. */
+const fitting = (value: string): string =>
+  value
+    .replaceAll(/[\p{Cn}\p{Co}\p{Cs}]/gu, '\u{FFFD}')
+    .slice(0, longestValue)
+    .toWellFormed()
+    .trim()
+
 export class Payers {
   readonly #options: PayersOptions
   #read: Pick<TableRead<Members>, 'complete' | 'entries' | 'broken'> | undefined
@@ -33,7 +44,7 @@ export class Payers {
     const { names, keys } = this.#options
     const billing = this.#billingOf(tenant)
     if (!billing) return { [names.tenant]: tenant }
-    const value = (key: string) => (Object.hasOwn(billing, key) ? billing[key]! : '')
+    const value = (key: string) => (Object.hasOwn(billing, key) ? fitting(billing[key]!) : '')
     return { [names.tenant]: tenant, ...Object.fromEntries(keys.map(key => [`${names.billing}${key}`, value(key)])) }
   }
 
