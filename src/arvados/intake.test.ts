@@ -1,7 +1,8 @@
 import { expect, it, vi } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
+import type { Mirrored } from '../dispatch/mirrored.ts'
 import type { ContainerStore } from '../store/dispatch/containers.ts'
-import type { MirrorStore } from '../store/dispatch/mirror.ts'
+import type { MirrorReading, MirrorStore } from '../store/dispatch/mirror.ts'
 import { silentLogger } from '../telemetry/log.ts'
 import type { Listed } from './answers.ts'
 import { Intake } from './intake.ts'
@@ -30,8 +31,9 @@ function intakeOf(staleLockMs = 60_000) {
     onMirrored: () => {},
   })
   const calls = { attempt: async () => false, tried: <T>(call: () => Promise<T>) => call(), paused: () => false }
-  const reading = { mirrored: [], unasked: 0, nowMs: 0 }
-  const round = () => intake.round('token', reading, calls, new AbortController().signal)
+  const reading: MirrorReading = { mirrored: [], unasked: 0, nowMs: 0 }
+  const round = (mirrored: readonly Mirrored[] = []) =>
+    intake.round('token', { ...reading, mirrored }, calls, new AbortController().signal)
   return { intake, clock, records, mirror, settle, get, round }
 }
 
@@ -57,4 +59,17 @@ it.each([
   clock.advance(restMs)
   await round()
   expect(get).toHaveBeenCalledTimes(2)
+})
+
+it('Intake adopts no more than may wait here when Arvados says that our token has locked more', async () => {
+  const { clock, get, round } = intakeOf()
+  const waiting = { theirs: 'x', uuid: 'o', back: false, ours: { waits: true, priority: 5 } } as Mirrored
+  const full = Array.from({ length: 200 }, () => waiting)
+  await round(full)
+  clock.advance(60_000)
+  await round(full)
+  expect(get).not.toHaveBeenCalled()
+  clock.advance(60_000)
+  await round(full.slice(1))
+  expect(get).toHaveBeenCalledTimes(1)
 })

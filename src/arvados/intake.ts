@@ -82,12 +82,13 @@ export class Intake {
     const known = new Set(mirrored.map(({ theirs }) => theirs))
     const others = this.#options.knowledge.all.filter(({ uuid }) => !known.has(uuid))
     let done = 0
+    const most = 2 * this.#options.mostWaiting - mirrored.filter(({ ours }) => ours?.waits).length
     for (const theirs of await this.#overdue(
       token,
       others.filter(({ mine }) => mine),
     )) {
       if (calls.paused()) return done
-      const isDone = await this.#adopt(token, theirs, calls, signal)
+      const isDone = await this.#adopt(token, theirs, done < most, calls, signal)
       if (!isDone) this.#putOff(theirs.uuid)
       done += Number(isDone)
     }
@@ -151,11 +152,19 @@ export class Intake {
     return found
   }
 
-  async #adopt(token: string, { uuid, state, priority }: Listed, calls: Calls, signal: AbortSignal): Promise<boolean> {
+  /** @param hasRoom whether one more may wait here: what Arvados says is locked is no reason to fill the queue of all */
+  async #adopt(
+    token: string,
+    { uuid, state, priority }: Listed,
+    hasRoom: boolean,
+    calls: Calls,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const { client, log } = this.#options
     log.info({ theirs: uuid, state }, 'a container is locked by our token, and nobody here knows of it')
     if (state === 'Running') return calls.attempt(uuid, () => this.#tell(uuid, none, signal))
     if (priority === 0) return calls.attempt(uuid, () => client.act('unlock', uuid, signal))
+    if (!hasRoom) return false
     const translated = await this.#translated(uuid, calls, signal)
     if (!translated) return false
     return 'why' in translated
