@@ -70,11 +70,12 @@ it.each<[string, Mishap, string, RegExp]>([
   expect(calls.at(-1)).toBe(outcome === 'unclear' && message.source.includes('API') ? 'list done' : `list ${outcome}`)
 })
 
-it('ArvadosClient shows its token nowhere when the server repeats it', async () => {
+it('ArvadosClient shows its token nowhere when the server repeats it, or its secret part', async () => {
   const { arvados, client } = await clientOf()
   await client.current()
-  arvados.mishap = () => ({ kind: 'instead', status: 403, body: JSON.stringify({ errors: [`bad ${arvados.token}`] }) })
-  expect((await errorOf(client.list(listing))).message).toBe('list: Arvados answers 403 (bad ***)')
+  const words = `bad ${arvados.token}, ${arvados.token.split('/')[2]}`
+  arvados.mishap = () => ({ kind: 'instead', status: 403, body: JSON.stringify({ errors: [words] }) })
+  expect((await errorOf(client.list(listing))).message).toBe('list: Arvados answers 403 (bad ***, ***)')
 })
 
 it('ArvadosClient believes no answer when it is of another container', async () => {

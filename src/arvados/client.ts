@@ -65,11 +65,14 @@ const mostAfterMs = 60_000
 export class ArvadosClient {
   readonly #options: ClientOptions
   readonly #http: HttpClient
+  /** The last part of a token is enough for whoever reads it, and a server may repeat that alone. */
+  readonly #secrets: readonly string[]
   #token: string | undefined
 
   constructor(options: ClientOptions) {
-    const { timeoutMs, authorities } = options
+    const { timeoutMs, authorities, token } = options
     this.#options = options
+    this.#secrets = [token, token.split('/').at(-1)!]
     this.#http = new HttpClient({ maxConnections: 4, connections: { connectTimeoutMs: timeoutMs, authorities } })
   }
 
@@ -157,7 +160,7 @@ export class ArvadosClient {
   /** Redirects are answers that nobody expects: the token goes to no other place. */
   #errorOf(answer: Answer | Error, call: ArvadosCall): ArvadosError | undefined {
     if (answer instanceof Error) {
-      const reason = reasonOf(answer, { trustBy: 'dispatch.queue.arvados.caFile', secrets: [this.#options.token] })
+      const reason = reasonOf(answer, { trustBy: 'dispatch.queue.arvados.caFile', secrets: this.#secrets })
       return new ArvadosError('unclear', `${call}: ${isKnown(reason) ? inFull(reason) : answer.message}`)
     }
     const { status } = answer
@@ -172,7 +175,7 @@ export class ArvadosClient {
   #wordsOf({ body }: Answer): string {
     const { errors } = (parseJson(body.subarray(0, lineBytes).toString()) ?? {}) as { readonly errors?: unknown }
     const [first] = Array.isArray(errors) ? errors : []
-    return typeof first === 'string' ? ` (${cleaned(first, [this.#options.token]).slice(0, 200)})` : ''
+    return typeof first === 'string' ? ` (${cleaned(first, this.#secrets).slice(0, 200)})` : ''
   }
 
   #afterMs(answer: Answer): number | undefined {
