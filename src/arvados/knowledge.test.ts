@@ -85,6 +85,20 @@ describe('Knowledge', () => {
     expect(bads).toEqual([1])
   })
 
+  it('asks for the others, and once in each poll for those whose records are not as they must be', async () => {
+    const all = Array.from({ length: 21 }, (_, i) => mirrored(i))
+    const { knowledge, refresh, kinds, clock } = knowing({ byUuid: [bad(20), page(listed(20)), bad(20), none] })
+    await refresh(...all)
+    expect(knowledge.of(uuidOf(20))).toMatchObject({ state: 'Locked' })
+    expect(knowledge.dueInMs(10_000)).toBe(10_000)
+    await refresh(...all)
+    const asked = () => kinds().filter(kind => kind === 'byUuid').length
+    expect([asked(), knowledge.of(uuidOf(0))]).toEqual([2, undefined])
+    clock.advance(10_000)
+    await refresh(...all)
+    expect([asked(), knowledge.of(uuidOf(20))]).toEqual([4, null])
+  })
+
   it.each<[string, Parameters<typeof knowing>[0]]>([
     ['has one that was not asked for', { byUuid: [page(listed(2))] }],
     ['repeats one', { byUuid: [page(listed(1), listed(1))] }],

@@ -22,6 +22,8 @@ export class Knowledge {
   readonly #options: KnowledgeOptions
   readonly #known = new Map<string, Listed | null>()
   readonly #doubted = new Set<string>()
+  /** Of those in doubt: asked for in vain, and not asked for again before everything is. */
+  readonly #unreadable = new Set<string>()
   #polledMs: number | undefined
   /** How often everything was asked for. */
   polls = 0
@@ -33,6 +35,7 @@ export class Knowledge {
   clear(): void {
     this.#known.clear()
     this.#doubted.clear()
+    this.#unreadable.clear()
     this.#polledMs = undefined
   }
 
@@ -48,6 +51,7 @@ export class Knowledge {
 
   learn(listed: Listed): void {
     this.#doubted.delete(listed.uuid)
+    this.#unreadable.delete(listed.uuid)
     // An answer to a change has the rank too: Arvados may have changed it.
     this.#known.set(listed.uuid, listed)
   }
@@ -57,8 +61,12 @@ export class Knowledge {
     this.#doubted.add(theirs)
   }
 
+  get #open(): readonly string[] {
+    return [...this.#doubted].filter(uuid => !this.#unreadable.has(uuid))
+  }
+
   dueInMs(pollMs: number): number {
-    if (this.#doubted.size > 0 || this.#polledMs === undefined) return 0
+    if (this.#polledMs === undefined || this.#open.length > 0) return 0
     return Math.max(0, this.#polledMs + pollMs - this.#options.clock.monotonicMs())
   }
 
@@ -67,7 +75,7 @@ export class Knowledge {
     const { clock } = this.#options
     const isDue = this.#polledMs === undefined || clock.monotonicMs() >= this.#polledMs + pollMs
     if (!isDue) {
-      await this.#ask(this.#doubted, signal)
+      await this.#ask(this.#open, signal)
       return
     }
     const begunMs = clock.monotonicMs()
@@ -75,6 +83,7 @@ export class Knowledge {
     const waiting = await this.#waiting(signal)
     this.#known.clear()
     this.#doubted.clear()
+    this.#unreadable.clear()
     for (const each of [...waiting, ...mine]) this.#known.set(each.uuid, each)
     this.#polledMs = begunMs
     this.polls += 1
@@ -126,13 +135,18 @@ export class Knowledge {
       const filters: Filter[] = [['uuid', 'in', part]]
       const { items, bad } = await this.#page({ filters, order: 'uuid', limit: part.length }, signal)
       if (items.length + bad === 0) for (const uuid of part) this.#gone(uuid, missing)
-      // Those that cannot be read stay in doubt.
-      else if (items.length === 0) return
+      else if (items.length === 0) for (const uuid of part) this.#leave(uuid, missing)
       for (const each of items) {
         if (!missing.delete(each.uuid)) throw misled()
         this.learn(each)
       }
     }
+  }
+
+  /** It cannot be read now, and stays in doubt. */
+  #leave(uuid: string, missing: Set<string>): void {
+    missing.delete(uuid)
+    this.#unreadable.add(uuid)
   }
 
   #gone(uuid: string, missing: Set<string>): void {
