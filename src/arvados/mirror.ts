@@ -203,7 +203,7 @@ export class Mirror {
         this.#knowledge.learn(answer)
         return true
       }
-      if (answer.outcome === 'refused') this.#refused.set(theirs, polls)
+      if (answer.outcome === 'refused' || answer.outcome === 'gone') this.#refused.set(theirs, polls)
       this.#knowledge.doubt(theirs)
       return false
     },
