@@ -5,7 +5,7 @@ import type { ContainerStore } from '../store/dispatch/containers.ts'
 import type { MirrorReading, MirrorStore } from '../store/dispatch/mirror.ts'
 import { silentLogger } from '../telemetry/log.ts'
 import type { Listed } from './answers.ts'
-import { Intake } from './intake.ts'
+import { Intake, type IntakeOptions } from './intake.ts'
 import type { Knowledge } from './knowledge.ts'
 
 const uuid = 'zzzzz-dz642-000000000000000'
@@ -13,7 +13,7 @@ const stranger: Listed = { uuid, state: 'Locked', priority: 5, rank: 5, mine: tr
 const record = { uuid, state: 'Locked', command: ['true'], container_image: 'x', runtime_constraints: {} }
 
 /** One container that our token has locked, and that nobody here knows of. */
-function intakeOf(staleLockMs = 60_000) {
+function intakeOf(staleLockMs = 60_000, more: Partial<IntakeOptions> = {}) {
   const clock = new ManualClock()
   const records: object[] = []
   const mirror = vi.fn<MirrorStore['mirror']>(async () => ({ answer: 'full' }))
@@ -29,6 +29,7 @@ function intakeOf(staleLockMs = 60_000) {
     translate: () => ({ view: {}, shape: {}, priority: 5, sealSpec: () => '' }) as never,
     failpoint: () => {},
     onMirrored: () => {},
+    ...more,
   })
   const calls = { attempt: async () => false, tried: <T>(call: () => Promise<T>) => call(), paused: () => false }
   const reading: MirrorReading = { mirrored: [], unasked: 0, nowMs: 0 }
@@ -72,4 +73,16 @@ it('Intake adopts no more than may wait here when Arvados says that our token ha
   clock.advance(60_000)
   await round(full.slice(1))
   expect(get).toHaveBeenCalledTimes(1)
+})
+
+it('Intake writes no long reason into the log when a user chose the name of a variable', async () => {
+  const info = vi.fn()
+  const waiting = { ...stranger, state: 'Queued', mine: false }
+  const { round } = intakeOf(0, {
+    log: { info } as unknown as IntakeOptions['log'],
+    knowledge: { all: [waiting] } as unknown as Knowledge,
+    translate: () => ({ why: 'x'.repeat(100_000) }),
+  })
+  await round()
+  expect(info.mock.calls[0]![0].why).toHaveLength(1_000)
 })

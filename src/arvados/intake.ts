@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../base/clock.ts'
 import type { ContainerView } from '../dispatch/container.ts'
-import { cancelled, chosenOf, type Mirrored } from '../dispatch/mirrored.ts'
+import { cancelled, chosenOf, type Mirrored, mostOfWords } from '../dispatch/mirrored.ts'
 import type { ContainerStore, NewContainer } from '../store/dispatch/containers.ts'
 import type { MirrorReading, MirrorStore } from '../store/dispatch/mirror.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -203,8 +203,8 @@ export class Intake {
     const value = await calls.tried(() => client.get(uuid, signal))
     if (value === undefined) return undefined
     const record = recordOf(value)
-    if ('problem' in record) return { why: `Skylab cannot run it: ${record.problem}` }
-    return record.uuid === uuid ? translate(record) : undefined
+    if ('problem' in record) return inBrief({ why: `Skylab cannot run it: ${record.problem}` })
+    return record.uuid === uuid ? inBrief(translate(record)) : undefined
   }
 
   /** What could not be written now is a stranger of the next round. */
@@ -221,3 +221,6 @@ export class Intake {
     return false
   }
 }
+
+const inBrief = (translated: Translated): Translated =>
+  'why' in translated ? { why: translated.why.slice(0, mostOfWords) } : translated

@@ -59,8 +59,8 @@ const tell = (telling: Telling): Duty => ({ do: 'tell', telling })
 const update = (attributes: Attributes): Duty => tell({ what: 'update', attributes })
 const timeOf = (ms: number): string => new Date(ms).toISOString()
 
-/** In Arvados' words for people. */
-const mostOfWords = 1000
+/** In Arvados' words for people: names of variables and paths, which users write, are among them. */
+export const mostOfWords = 1000
 const withError = (error: string) => ({ runtime_status: { error: error.slice(0, mostOfWords).toWellFormed() } })
 
 export const cancelled = (error: string): Attributes => ({ state: 'Cancelled', ...withError(error) })
