@@ -52,6 +52,7 @@ export class Carrier {
   async request(load: Load, outgoing: ServerResponse): Promise<void> {
     const { incoming, passage } = load
     const { socket } = incoming
+    if (isGone(socket)) return passage.leave()
     const answered = Promise.withResolvers<void>()
     let isAnswered = false
     const onAnswer = () => {
@@ -109,6 +110,7 @@ export class Carrier {
     { socket, head }: { readonly socket: Socket; readonly head: Buffer },
     to: Destination & Required<Pick<Destination, 'opened'>>,
   ): Promise<void> {
+    if (isGone(socket)) return passage.leave()
     const opened = Promise.withResolvers<void>()
     passage.onCut(() => socket.destroy())
     const over = this.#parts.pump
@@ -125,6 +127,9 @@ export class Carrier {
     return opened.promise
   }
 }
+
+/** Its client left while it was admitted: nothing will tell that any more. */
+const isGone = (socket: Socket): boolean => socket.destroyed
 
 function destinationOf({ incoming, passage, port, path, prefix }: Load, onAnswer: () => void): Destination {
   return {
