@@ -40,6 +40,8 @@ export const outputDropped = (): ApiError =>
 export const notRunning = (words: string): ApiError =>
   new ApiError(503, { msg: words, type: 'not_running' }, { 'Retry-After': '5' })
 
+export const isNotRunning = ({ detail }: ApiError): boolean => detail[0]?.type === 'not_running'
+
 export const hasEnded = (): ApiError => new ApiError(410, { msg: 'the container has ended', type: 'container_ended' })
 
 /** Somebody has to run, or to be cancelled, first. */

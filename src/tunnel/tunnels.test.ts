@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
 import { RetryLater } from '../base/errors.ts'
-import { hasEnded, noContainer } from '../containers/problems.ts'
+import { hasEnded, noContainer, notRunning } from '../containers/problems.ts'
 import type { AuditEvent } from '../telemetry/audit.ts'
 import { Tunnels, type Wish } from './tunnels.ts'
 import { Visits } from './visits.ts'
@@ -86,7 +86,11 @@ describe('tunnels', () => {
   })
 
   it('cut what is open when its container has ended, or has another run', async () => {
-    for (const next of [async () => Promise.reject(hasEnded()), async () => ({ ...reached, run: 8 })]) {
+    for (const next of [
+      async () => Promise.reject(hasEnded()),
+      async () => Promise.reject(notRunning('it waits for another machine')),
+      async () => ({ ...reached, run: 8 }),
+    ]) {
       const { tunnels, wish, state, change } = site()
       const { cuts } = await entered(tunnels, wish())
       await change()
@@ -96,6 +100,31 @@ describe('tunnels', () => {
       expect(cuts).toEqual(['ended'])
     }
   })
+
+  it.each(['at its opening', 'at a change before'])(
+    'cut what is open when its container ends while it is read %s',
+    async when => {
+      const { tunnels, wish, state, change } = site()
+      const read = Promise.withResolvers<void>()
+      const slowly = async () => {
+        await read.promise
+        return reached
+      }
+      if (when === 'at its opening') state.reach = slowly
+      const entering = entered(tunnels, wish())
+      if (when !== 'at its opening') {
+        await entering
+        state.reach = slowly
+        await change()
+      }
+      await change()
+      state.reach = async () => Promise.reject(hasEnded())
+      read.resolve()
+      const { cuts } = await entering
+      await setImmediate()
+      expect(cuts).toEqual(['ended'])
+    },
+  )
 
   it('cut who may stay no longer within a minute, and nobody while that is not known', async () => {
     const { tunnels, wish, state, minute, told } = site()

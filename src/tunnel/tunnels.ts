@@ -5,6 +5,7 @@
 import type { TLSSocket } from 'node:tls'
 import type { Clock } from '../base/clock.ts'
 import { ApiError, isUnavailable, unavailable } from '../base/errors.ts'
+import { isNotRunning } from '../containers/problems.ts'
 import type { ContainerReach, Containers } from '../containers/service.ts'
 import type { TunnelTarget } from '../dispatch/tunnel.ts'
 import { Bound } from '../gateway/server/bounds.ts'
@@ -131,6 +132,8 @@ export class Passage {
   #wasCut: EndReason | undefined
   #hasLeft = false
   #isChecking = false
+  /** Whether the container changed while it was being read. */
+  #isMissed = false
   #leaveVisit: (reason: EndReason) => void = () => {}
   /** Why the container was not reached. */
   failure: TunnelFailed | undefined
@@ -155,6 +158,7 @@ export class Passage {
     this.#reach = await containers.reach(uuid, asker)
     this.#leaveVisit = visits.enter(this.#wish)
     this.#checkLater()
+    if (this.#isMissed) void this.#check(false)
   }
 
   /** A connection to what was asked for. @throws {TunnelFailed} */
@@ -205,18 +209,21 @@ export class Passage {
 
   /** @param isWhole whether the asker is looked at too */
   async #check(isWhole: boolean): Promise<void> {
-    if (!this.#reach || this.#hasLeft || (this.#isChecking && !isWhole)) return
+    const isOld = !this.#reach || (this.#isChecking && !isWhole)
+    this.#isMissed = isOld
+    if (!this.#reach || isOld || this.#hasLeft) return
     this.#isChecking = true
     try {
       if (isWhole && !(await this.#wish.mayStay())) return this.cut('revoked')
       const { run } = await this.#parts.containers.reach(this.#wish.uuid, this.#wish.asker)
       if (run !== this.#reach.run) this.cut('ended')
     } catch (error) {
-      // Where nobody answers, nothing is known.
-      if (error instanceof ApiError && !isUnavailable(error)) this.cut('ended')
+      // Where nobody answers, nothing is known. One that waits again is known: this run is over.
+      if (error instanceof ApiError && (isNotRunning(error) || !isUnavailable(error))) this.cut('ended')
     } finally {
       this.#isChecking = false
     }
+    if (this.#isMissed) await this.#check(false)
   }
 }
 
