@@ -50,7 +50,11 @@ export class Shell {
 
   #serve(client: Connection): void {
     let sessions = 0
+    let isGone = false
     client.on('error', () => {})
+    client.on('close', () => {
+      isGone = true
+    })
     client.on('authentication', (context: AuthContext) => context.accept())
     client.on('session', (accept, reject) => {
       if (sessions >= mostSessions) return void reject()
@@ -61,7 +65,7 @@ export class Shell {
       })
       this.#session(session)
     })
-    client.on('tcpip', (accept, reject, info) => void this.#forward(accept, reject, info))
+    client.on('tcpip', (accept, reject, info) => void this.#forward(accept, reject, info, () => isGone))
   }
 
   #session(session: Session): void {
@@ -107,10 +111,16 @@ export class Shell {
     return new Command(channel, { inside: this.#parts.inside, words, environment, size })
   }
 
-  async #forward(accept: () => ServerChannel, reject: () => void, info: TcpipRequestInfo): Promise<void> {
+  async #forward(
+    accept: () => ServerChannel,
+    reject: () => void,
+    info: TcpipRequestInfo,
+    isGone: () => boolean,
+  ): Promise<void> {
     try {
       if (!local.has(info.destIP)) return void reject()
       const socket = await this.#parts.reach(info.destPort)
+      if (isGone()) return void socket.destroy()
       splice(accept(), socket)
     } catch {
       reject()

@@ -9,8 +9,9 @@ export function splice(one: Duplex, other: Duplex): void {
   ] as const) {
     from.on('error', () => {})
     from.pipe(to)
-    // A stream that failed ends nothing by itself. What came before still goes.
-    from.once('close', () => endOf(to))
+    // A stream that failed ends nothing by itself. What came before still goes. One that is gone already tells it no more.
+    if (from.destroyed) endOf(to)
+    else from.once('close', () => endOf(to))
   }
 }
 
