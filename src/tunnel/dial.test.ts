@@ -1,5 +1,6 @@
 /** The two ends of a tunnel, and those who stand between: all of them real TLS. */
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer as createSecureServer } from 'node:https'
 import { type AddressInfo, connect as connectTcp, createServer as createTcpServer, type Socket } from 'node:net'
 import { connect, createServer as createTlsServer, type TLSSocket } from 'node:tls'
@@ -214,5 +215,26 @@ describe('a gateway', () => {
     await Promise.all(strangers.map(each => once(each, 'connect')))
     inside.end('goes on')
     expect(await allOf(inside)).toBe('hello goes on')
+  })
+
+  it('serves who comes with the key while strangers come as fast as they may', async () => {
+    const to = await gateway()
+    const port = Number(to.address.split(':')[1])
+    const strangers = Array.from({ length: 64 }, () => connectTcp(port))
+    for (const each of strangers) ending.push(() => each.on('error', () => {}).destroy())
+    await Promise.all(strangers.map(each => once(each, 'connect')))
+    const inside = await open(to, await program())
+    inside.end('comes in')
+    expect(await allOf(inside)).toBe('hello comes in')
+  })
+
+  it('asks the system whether a silent replica is still there', async () => {
+    const to = await gateway()
+    const inside = await open(to, await program())
+    const port = Number(to.address.split(':')[1]).toString(16).toUpperCase()
+    const tables = ['tcp', 'tcp6'].map(name => readFileSync(`/proc/self/net/${name}`, 'utf8')).join('\n')
+    // Its own end, established, with the timer of keep-alive.
+    expect(tables).toMatch(new RegExp(`[0-9A-F]+:${port} [0-9A-F]+:[0-9A-F]{4} 01 \\S+ 02:`))
+    inside.destroy()
   })
 })

@@ -37,6 +37,7 @@ const mostHeadBytes = 8 * 1024
 /** Connections that have. */
 const mostOpen = 512
 const mostTries = 50
+const keepAliveMs = 60_000
 
 export interface GatewayParts {
   readonly key: string
@@ -63,6 +64,8 @@ export class Gateway {
       ...{ key, cert, minVersion: 'TLSv1.3', handshakeTimeout: strangerMs, allowHalfOpen: true },
       ...{ headersTimeout: strangerMs, requestTimeout: strangerMs, keepAliveTimeout: 1, maxHeaderSize: mostHeadBytes },
       ...{ connectionsCheckingInterval: strangerMs / 10 },
+      // A replica may be gone without a word, and its places with it.
+      ...{ keepAlive: true, keepAliveInitialDelay: keepAliveMs },
     } as Parameters<typeof createServer>[0])
     this.#server.on('connection', socket => this.#bound(socket as Socket))
     // Without it a client that asks for another protocol is answered as one that does not.
@@ -94,10 +97,14 @@ export class Gateway {
     for (const stream of this.#open) stream.destroy()
   }
 
-  /** A stranger takes no place of those that have the key. */
+  /** A stranger takes no place of those that have the key, and who comes with it needs a moment: the one that waits longest goes. */
   #bound(socket: Socket): void {
     socket.on('error', () => {})
-    if (this.#strangers.size >= mostStrangers) return void socket.destroy()
+    const [oldest] = this.#strangers
+    if (oldest && this.#strangers.size >= mostStrangers) {
+      this.#strangers.delete(oldest)
+      oldest.destroy()
+    }
     this.#strangers.add(socket)
     const late = setTimeout(() => this.#strangers.has(socket) && socket.destroy(), strangerMs)
     socket.once('close', () => {
