@@ -141,7 +141,7 @@ export function createMetrics(registry: Registry) {
     }),
     httpFaults: new Counter({
       name: 'skylab_http_faults_total',
-      help: 'Requests answered with a 5xx other than 503, and those of GraphQL with an unexpected error, by reason (defect: an unexpected error; misconfigured: a Secret or ConfigMap of every lab is missing or wrong)',
+      help: 'Requests answered with 500, and those of GraphQL with an unexpected error, by reason (defect: an unexpected error; misconfigured: a Secret or ConfigMap of every lab is missing or wrong)',
       labelNames: ['reason'] as const,
       registers,
     }),

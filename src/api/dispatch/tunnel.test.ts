@@ -1,7 +1,9 @@
+import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 import { type DispatchScript, dispatchApi } from '../../../test/kit/api/dispatch-api.ts'
 import { detailOf } from '../../../test/kit/api/scripted-api.ts'
 import { hasEnded, noContainer, notRunning } from '../../containers/problems.ts'
+import { createMetrics } from '../../telemetry/metrics.ts'
 import { unreached } from '../../tunnel/problems.ts'
 import { mayUpgrade } from './tunnel-handlers.ts'
 import { containerExample } from './words.ts'
@@ -37,6 +39,13 @@ describe('a port of a container', () => {
       const answer = await dispatchApi(script)(method, path, who)
       expect([answer.status, (await detailOf(answer)).type]).toEqual([status, type])
     }
+  })
+
+  it('is no fault of ours when the program there does not answer', async () => {
+    const metrics = createMetrics(new Registry())
+    const script = { ...open, metrics, carrier: { request: async () => Promise.reject(unreached(undefined)) } }
+    expect((await dispatchApi(script)('GET', port, 'ann')).status).toBe(502)
+    expect((await metrics.httpFaults.get()).values).toEqual([])
   })
 
   it('is refused with a cookie, and by a page', async () => {

@@ -6,7 +6,7 @@ import { createStaticIdentity } from '../../identity/static.ts'
 import { silentLogger } from '../../telemetry/log.ts'
 
 describe('createApi’s unsuccessful answers', () => {
-  it('with 5xx are counted as defects, or as misconfigured', async () => {
+  it('with 500 are counted as defects, or as misconfigured', async () => {
     const { metrics } = apiParts()
     const call = api(
       {

@@ -35,7 +35,8 @@ function observe(c: Context<ApiEnv>, ms: number, metrics: ApiParts['metrics'], l
   // Anyone can send any method, without a token: methods that a route lacks count as one.
   const counted = status === 405 ? 'other' : method
   metrics.httpRequestDuration.observe({ method: counted, route, status: String(status) }, ms / 1000)
-  if (status >= 500 && status !== 503) {
+  // Any other is about something beyond us, such as a port of a container where nothing listens.
+  if (status === 500) {
     metrics.httpFaults.inc({ reason: isMisconfigured(c.error) ? 'misconfigured' : 'defect' })
   }
   c.get('log')[level]({ method, route, status, ms: Math.round(ms), user }, 'request')

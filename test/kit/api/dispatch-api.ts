@@ -63,6 +63,7 @@ export interface DispatchScript {
   readonly carrier?: Partial<DispatchApiParts['carrier']>
   readonly draining?: AbortSignal
   readonly clock?: ManualClock
+  readonly metrics?: DispatchApiParts['metrics']
 }
 
 export function dispatchParts(script: DispatchScript = {}) {
@@ -81,7 +82,7 @@ export function dispatchParts(script: DispatchScript = {}) {
       callers.map(each => ({ ...each, token: `${each.username}-token`, groups: [] })),
       log,
     ),
-    metrics: createMetrics(registry),
+    metrics: script.metrics ?? createMetrics(registry),
     logMetrics: createDispatchMetrics(registry),
     ...{ tracing: noTracing, clock: script.clock ?? new ManualClock(), log },
     containers: all,
