@@ -15,10 +15,15 @@ afterEach(() => {
 const limits = { headMs: 5000, idleMs: 5000, freeMs: 1000, lingerMs: 1000, connections: 4 }
 
 /** A server, its port, and a container that answers at once; `left` resolves when a passage is given back. */
-async function site() {
+async function site(stubborn?: string) {
   const container = createServer((_, response) => response.end('all of it'))
   container.on('upgrade', (_, socket) => {
     socket.on('error', () => {})
+    ending.push(() => socket.destroy())
+    if (stubborn !== undefined)
+      return void socket.write(
+        `HTTP/1.1 200 ${stubborn}\r\nSet-Cookie: a=b\r\nContent-Length: 100\r\n\r\nthe first bytes`,
+      )
     socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
   })
   const server = createServer()
@@ -89,4 +94,31 @@ it('a carrier gives the place of a request back when its client leaves before an
   await carrier.request(load(incoming), outgoing)
   client.resetAndDestroy()
   await expect(left).resolves.toBeUndefined()
+})
+
+it.each(['upgrade', 'shell'] as const)(
+  'a carrier has no turn left, and passes no cookie, when a machine answers the request for its %s without an end',
+  async kind => {
+    const { server, port, carrier, load } = await site('OK')
+    const client = connect(port, '127.0.0.1')
+    ending.push(() => client.destroy())
+    client.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+    const [incoming, socket, head] = (await once(server, 'upgrade')) as [IncomingMessage, Socket, Buffer]
+    await carrier[kind](load(incoming), socket, head)
+    const answer = String((await once(client, 'data'))[0])
+    expect(answer).toContain('Content-Security-Policy: sandbox')
+    expect(answer).not.toContain('Cookie')
+  },
+)
+
+it('a carrier cuts the connection when the head of an answer to an upgrade cannot be written', async () => {
+  const { server, port, carrier, load, left } = await site('O\u0001K')
+  const client = connect(port, '127.0.0.1')
+  ending.push(() => client.destroy())
+  client.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+  const [incoming, socket, head] = (await once(server, 'upgrade')) as [IncomingMessage, Socket, Buffer]
+  await carrier.upgrade(load(incoming), socket, head)
+  await left
+  await once(client.resume(), 'close')
+  expect(client.bytesRead).toBe(0)
 })

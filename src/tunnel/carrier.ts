@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import type { ApiError } from '../base/errors.ts'
+import type { HeaderList } from '../base/request-head.ts'
 import type { Pump } from '../gateway/pump.ts'
 import type { Destination, Ending, Tunnel } from '../gateway/terms.ts'
 import { OpenSocket } from '../gateway/websocket/socket.ts'
@@ -39,7 +40,12 @@ const words: Readonly<Record<EndReason, string>> = {
 }
 /** For the rest of a frame. */
 const lastFrameMs = 500
-const ofShell = { port: 22, path: '/', headers: ['Host', 'container'] } as const
+const ofShell = {
+  ...({ port: 22, path: '/', headers: ['Host', 'container'] } as const),
+  // A machine may lie: it speaks for nobody either.
+  answer: (_: number, headers: HeaderList) => fromContainer(headers, 22, ''),
+  trailers: (_: string, list: HeaderList) => trailersFromContainer(list),
+}
 
 export class Carrier {
   readonly #parts: CarrierParts
@@ -63,9 +69,13 @@ export class Carrier {
     passage.onCut(reason => reason !== 'drained' && socket.destroy())
     // The pump looks whether anything moves.
     socket.setTimeout(0)
-    const to = destinationOf(load, onAnswer)
+    const plain = destinationOf(load)
+    const answer: typeof plain.answer = (status, headers) => {
+      if (status >= 200) onAnswer()
+      return plain.answer(status, headers)
+    }
     const over = this.#parts.pump
-      .request(incoming, outgoing, to)
+      .request(incoming, outgoing, { ...plain, answer })
       .then(ending => problemOf(ending, passage))
       .finally(() => {
         if (!socket.destroyed) socket.setTimeout(this.#parts.stallMs)
@@ -88,7 +98,7 @@ export class Carrier {
       const code = (reason: EndReason) => (reason === 'drained' ? 1012 : 1008)
       load.passage.onCut(reason => open.close(code(reason), words[reason], lastFrameMs))
     }
-    return this.#switch(load, { socket, head }, { ...destinationOf(load, () => {}), opened })
+    return this.#switch(load, { socket, head }, { ...destinationOf(load), opened })
   }
 
   /** The same for a shell. */
@@ -108,14 +118,24 @@ export class Carrier {
   async #switch(
     { incoming, passage }: Pick<Load, 'incoming' | 'passage'>,
     { socket, head }: { readonly socket: Socket; readonly head: Buffer },
-    to: Destination & Required<Pick<Destination, 'opened'>>,
+    to: Destination & Required<Pick<Destination, 'opened' | 'answer'>>,
   ): Promise<void> {
     if (isGone(socket)) return passage.leave()
     const opened = Promise.withResolvers<void>()
+    let isAnswered = false
+    const onAnswer = () => {
+      isAnswered = true
+      opened.resolve()
+    }
     passage.onCut(() => socket.destroy())
     const over = this.#parts.pump
       .upgrade(incoming, socket, head, {
         ...to,
+        // One that changes nothing may go on for ever: it is nobody's turn any more.
+        answer: (status, headers) => {
+          if (status >= 200) onAnswer()
+          return to.answer(status, headers)
+        },
         opened: tunnel => {
           to.opened(tunnel)
           opened.resolve()
@@ -123,7 +143,11 @@ export class Carrier {
       })
       .then(ending => problemOf(ending, passage))
       .finally(() => passage.leave())
-    void over.then(problem => (problem ? opened.reject(problem) : opened.resolve()), opened.reject)
+    void over.then(problem => {
+      if (problem && isAnswered) socket.destroy()
+      else if (problem) opened.reject(problem)
+      else opened.resolve()
+    }, opened.reject)
     return opened.promise
   }
 }
@@ -131,14 +155,17 @@ export class Carrier {
 /** Its client left while it was admitted: nothing will tell that any more. */
 const isGone = (socket: Socket): boolean => socket.destroyed
 
-function destinationOf({ incoming, passage, port, path, prefix }: Load, onAnswer: () => void): Destination {
+function destinationOf({
+  incoming,
+  passage,
+  port,
+  path,
+  prefix,
+}: Load): Destination & Required<Pick<Destination, 'answer'>> {
   return {
     ...{ host: passage.host, port, path, connect: () => passage.connect() },
     headers: toContainer(incoming.rawHeaders, port, prefix),
-    answer: (status, headers) => {
-      if (status >= 200) onAnswer()
-      return fromContainer(headers, port, prefix)
-    },
+    answer: (_, headers) => fromContainer(headers, port, prefix),
     trailers: (of, list) => (of === 'request' ? trailersToContainer(list) : trailersFromContainer(list)),
   }
 }
