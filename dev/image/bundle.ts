@@ -92,6 +92,8 @@ export async function bundleRunner(root: string, dist: string): Promise<Metafile
   const { metafile } = await build({
     ...{ metafile: true, absWorkingDir: root, entryPoints: [runner.entry], outfile: join(dist, runner.file) },
     tsconfigRaw,
+    // Names of packages' files are in it: they must not depend on where a link to the packages leads.
+    preserveSymlinks: true,
     ...{ bundle: true, platform: 'node', format: 'cjs', target: 'node24' },
     ...{ minifyWhitespace: true, lineLimit: 160, logLevel: 'warning', ...forSsh2 },
   })

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { parseJson } from '../base/json.ts'
 import { type FromRunner, mostOutputBytes, mostRuns } from './protocol.ts'
-import { isPin } from './tunnel.ts'
+import { gatewayPorts, isPin } from './tunnel.ts'
 
 const count = z.int().min(0)
 const number = z.int().min(1)
@@ -25,7 +25,7 @@ const spec = z.object({
 })
 
 const gateway = {
-  gatewayPort: z.int().min(1).max(65_535).optional(),
+  gatewayPort: z.int().min(gatewayPorts.first).max(gatewayPorts.last).optional(),
   gatewayPin: z.string().refine(isPin).optional(),
 }
 

@@ -45,12 +45,13 @@ export const commandsOfKeepers = [
   ...['read-machine', 'keep-machine', 'send-container', 'tell-container', 'append-log', 'end-machine'],
 ] as const
 
-/** Sent by them for clients, after a loss, and where the cloud teaches something: `test/integration/store/` has what each of them guarantees. */
+/** Sent by them for clients and for Arvados, by sweeps, after a loss, and where the cloud teaches something: `test/integration/store/` has what each of them guarantees. */
 export const commandsOfDispatch = [
   ...commandsOfKeepers,
   ...['accept-container', 'change-container', 'read-container', 'list-containers', 'count-containers', 'read-log'],
   ...['set-behavior', 'draw-op', 'draw-ops', 'explain-groups', 'forget-machines', 'read-throttle', 'doubt-machines'],
-  ...['adopt-instance', 'adopt-container', 'floor-epoch', 'set-throttle'],
+  ...['adopt-instance', 'adopt-container', 'floor-epoch', 'set-throttle', 'keep-ended'],
+  ...['mirror-container', 'read-mirrored', 'settle-mirrored', 'note-overload'],
 ] as const
 
 /** Traces of a command: its source's first line, or the hash of the whole once Redis has the script. */
