@@ -35,6 +35,8 @@ export const otherPages: Readonly<Record<string, string>> = {
   'docs/argo-cd.md': 'needs Argo CD',
   'docs/audit.md': 'needs a collector of logs',
   'docs/commands.md': 'a reference; unit tests run these commands',
+  'docs/dispatch-shell.md':
+    'needs a container that runs: test/integration/dispatch/tunnel.test.ts opens shells in some',
   'docs/dispatch-tasks.md': 'needs machines of EC2: test/integration/dispatch/tasks.test.ts has some',
   'docs/from-kubespawner.md': 'needs a Zero to JupyterHub; its Job is a test of its own',
   'docs/gateway-login.md': 'needs a provider of identities',

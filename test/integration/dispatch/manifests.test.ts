@@ -6,6 +6,7 @@ import { parse, stringify } from 'yaml'
 import { k8sFolder } from '../../../dev/kube/kustomize.ts'
 import { dispatchUser } from '../../../dev/redis/users.ts'
 import { configSchema } from '../../../src/config/schema.ts'
+import { gatewayPorts } from '../../../src/dispatch/tunnel.ts'
 import { configWarnings, crossProblems } from '../../../src/settings/checks.ts'
 import { defineGafaelfawr } from '../../kit/cluster/gafaelfawr-crd.ts'
 import { AdminKube } from '../../kit/cluster/kube.ts'
@@ -145,7 +146,8 @@ describe('the connections of dispatch', () => {
     const { SSHPort } = configSchema.parse(parse(written)).dispatch!.CloudVMs
     // Any address but those that serve credentials of a cloud, as for labs.
     const blocks = ofLabs.egress[0].to.filter(({ ipBlock }: Manifest) => ipBlock)
-    expect(outside).toEqual({ to: blocks, ports: [{ port: 443 }, { port: SSHPort }] })
+    const { first: port, last: endPort } = gatewayPorts
+    expect(outside).toEqual({ to: blocks, ports: [{ port: 443 }, { port: SSHPort }, { port, endPort }] })
     expect(toStore).toEqual({ to: [{ podSelector: { matchLabels: store } }], ports: [{ port: 'redis' }] })
     expect(toNames.ports.map(({ port }: Manifest) => port)).toEqual([53, 53])
   })
