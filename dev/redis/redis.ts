@@ -58,7 +58,8 @@ export async function startRedis(options: RedisOptions): Promise<Redis> {
   const { stateDir, signal } = options
   const port = options.port ?? (await freePort())
   const name = `redis-${port}`
-  const spec = redisSpec(name, port, options)
+  // Redis' own choice, 10000 above its port, is one of those that the kernel gives out.
+  const spec = redisSpec(name, { port, cluster: options.cluster ? await freePort() : undefined }, options)
   const stepClock = (offSeconds: number) => {
     const file = clockFile(stateDir, name)
     writeFileSync(`${file}.part`, offSeconds < 0 ? `${offSeconds}` : `+${offSeconds}`)
@@ -119,7 +120,13 @@ export const redisSettings = ({ aof, cluster }: Pick<RedisOptions, 'aof' | 'clus
 export const toArguments = (settings: Record<string, string>): string[] =>
   Object.entries(settings).flatMap(([key, value]) => [`--${key}`, value])
 
-function redisSpec(name: string, port: number, options: RedisOptions): ProcessSpec {
+interface Ports {
+  readonly port: number
+  /** For other servers of a Redis Cluster. */
+  readonly cluster: number | undefined
+}
+
+function redisSpec(name: string, { port, cluster: clusterPort }: Ports, options: RedisOptions): ProcessSpec {
   const { stateDir, aof, cluster, wrongClock, keyPrefix, users, tls } = options
   const command = findProgram('redis-server')
   if (!command) throw new Error('there is no redis-server: set-up was not asked for it')
@@ -127,6 +134,7 @@ function redisSpec(name: string, port: number, options: RedisOptions): ProcessSp
   mkdirSync(folder, { recursive: true })
   const settings = {
     ...redisSettings({ aof, cluster }),
+    ...(clusterPort !== undefined && { 'cluster-port': String(clusterPort) }),
     bind: '127.0.0.1',
     ...(tls ? tlsSettings(port, tls) : { port: String(port) }),
     dir: folder,
