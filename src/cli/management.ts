@@ -4,6 +4,7 @@ import { managementRoot } from '../api/dispatch/parts.ts'
 import { asObject, asObjects, asText, parseJson } from '../base/json.ts'
 import { ConfigError } from '../config/problems.ts'
 import { readText } from '../settings/source.ts'
+import { urlOf, urlVariable, wrong } from './address.ts'
 import { printable } from './columns.ts'
 import { codes, type Output } from './output.ts'
 
@@ -26,7 +27,6 @@ export interface Verb {
   readonly reason?: true
 }
 
-export const managementUrl = 'SKYLAB_URL'
 export const managementTokenFile = 'SKYLAB_MANAGEMENT_TOKEN_FILE'
 
 const options = {
@@ -56,7 +56,7 @@ export async function managementCommand(
     throw wrong(own, `${JSON.stringify(more.at(-1) ?? target)} is one word too many`)
   const reason = takes.reason ? reasonOf(own, values.reason) : ''
   if (!takes.reason && values.reason !== undefined) throw wrong(own, '--reason is for kill alone')
-  const url = urlOf(own, values.url ?? env[managementUrl])
+  const url = urlOf(own, values.url ?? env[urlVariable])
   const file = values['token-file'] ?? env[managementTokenFile]
   if (!file) throw wrong(own, `--token-file is missing, and ${managementTokenFile} too`)
   const client = new ManagementClient(url, await readToken(file))
@@ -71,21 +71,11 @@ function parsed(name: string, args: readonly string[]) {
   }
 }
 
-const wrong = (command: string, problem: string) => new ConfigError(`skylab ${command}`, [problem])
-
 function reasonOf(command: string, reason: string | undefined): string {
   if (reason === undefined || reason.trim() === '')
     throw wrong(command, '--reason is missing: records and logs have it')
   if (reason.length > 256) throw wrong(command, '--reason has more than 256 characters')
   return reason
-}
-
-function urlOf(command: string, text: string | undefined): string {
-  if (!text) throw wrong(command, `--url is missing, and ${managementUrl} too`)
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash)
-    throw wrong(command, '--url is no address such as https://skylab.example.org')
-  return url.href.replace(/\/+$/, '')
 }
 
 /** As a replica takes it: one line of characters that a header can have. */

@@ -8,14 +8,14 @@ import { realpathSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 import { parseArgs } from 'node:util'
-import { ConfigError } from '../config/problems.ts'
 import { quoted } from '../ssh/quoted.ts'
+import { urlOf, urlVariable, wrong as wrongFor } from './address.ts'
 import { codes, type Output } from './output.ts'
 import { openShell, type ShellAt, ShellRefused } from './shell-proxy.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-export const shellVariables = { url: 'SKYLAB_URL', token: 'SKYLAB_TOKEN', tokenFile: 'SKYLAB_TOKEN_FILE' } as const
+export const shellVariables = { url: urlVariable, token: 'SKYLAB_TOKEN', tokenFile: 'SKYLAB_TOKEN_FILE' } as const
 
 export interface ShellInvocation extends Output {
   readonly env: Environment
@@ -88,20 +88,16 @@ function parsed(args: readonly string[]) {
   }
 }
 
-const wrong = (problem: string) => new ConfigError('skylab shell', [problem])
+const wrong = (problem: string) => wrongFor('shell', problem)
 
 async function shellAt({ uuid, isAdmin, env }: ShellCommand): Promise<ShellAt> {
-  const text = env[shellVariables.url]
-  if (!text) throw wrong(`--url is missing, and ${shellVariables.url} too`)
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash)
-    throw wrong('--url is no address such as https://skylab.example.org')
+  const url = urlOf('shell', env[shellVariables.url])
   const file = env[shellVariables.tokenFile]
   const token = file ? (await readToken(file)).trim() : env[shellVariables.token]
   if (!token) throw wrong(`--token-file is missing, and ${shellVariables.tokenFile} and ${shellVariables.token} too`)
   if (!/^[\x21-\x7e]{1,4096}$/.test(token))
     throw wrong('the token is not one line of characters that a header can have')
-  return { url: url.href.replace(/\/+$/, ''), token, uuid, isAdmin }
+  return { url, token, uuid, isAdmin }
 }
 
 async function readToken(file: string): Promise<string> {
