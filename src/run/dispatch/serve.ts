@@ -11,7 +11,7 @@ import { type DispatchReplica, makeDispatchReplica } from './replica.ts'
 
 const lookMs = 200
 
-/** Serves until SIGTERM or SIGINT, then hands its machines over and ends the process. What runs on them goes on. */
+/** Serves until SIGTERM or SIGINT, then hands its machines over and ends the process. Their containers go on. */
 export async function serveDispatch(settings: Settings): Promise<void> {
   const otel = settings.config.tracing.endpoint ? await import('../../telemetry/otel.ts') : undefined
   const replica = await makeDispatchReplica(settings, otel?.createTracing)

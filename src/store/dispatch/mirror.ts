@@ -128,7 +128,7 @@ export class MirrorStore {
     return answer === 'done'
   }
 
-  /** What runs is too much for Arvados: the scheduler of any replica sees it. */
+  /** Arvados has too much to do with the containers that run: the scheduler of any replica sees it. */
   async noteOverload(): Promise<void> {
     await this.#options.connection.run('note-overload', [this.#options.keys.dispatch.overload], [overloadMs])
   }

@@ -132,7 +132,7 @@ export const dispatchRows: readonly SeedRow[] = [
   },
   {
     id: 'D-13',
-    what: 'The runner is the program itself, copied to the machine unless the same is there',
+    what: 'The runner is the program itself, copied to the machine unless this version is there',
     tests: [
       [ssh('install'), 'puts the program there, and skips it when it stands there whole'],
       [ssh('install'), 'is this very Node and the runner by default, and starts on a machine'],

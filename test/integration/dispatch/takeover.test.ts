@@ -1,4 +1,4 @@
-/** What runs on machines goes on while replicas die: REST at any of them, real processes, real SSH. */
+/** Containers on machines go on while replicas die: REST at any of them, real processes, real SSH. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -290,7 +290,7 @@ export class History {
     const { keeping } = this.dispatch
     this.#deliver(keeper)
     let isWhole = true
-    // What the record has and the machine has not goes first: it would be in the way of what the machine has.
+    // A run of the record that the machine lacks goes first: it would be in the way of what the machine has.
     const { uuid: recorded = '', run: of = 0 } = (await keeping.read(by)).brief.container ?? {}
     if (of > 0 && (vm!.runs.get(recorded)?.run ?? 0) < of) {
       keeper.findings.push({ uuid: recorded, run: of, told: { what: 'lacks' } })
