@@ -85,9 +85,17 @@ test('briefly leaves out what could be an encoded secret, and makes one line of 
 
 test('Throttle waits longer after each refusal, up to a minute, and begins anew after another answer', () => {
   const throttle = new Throttle()
-  const waits = Array.from({ length: 10 }, () => throttle.refused())
+  const waits = Array.from({ length: 10 }, (_, i) => throttle.refused(i, i))
   expect(waits.slice(0, 4)).toEqual([1_000, 2_500, 4_750, 8_125])
   expect(waits.at(-1)).toBe(60_000)
   throttle.answered()
-  expect(throttle.refused()).toBe(1_000)
+  expect(throttle.pauseMs(10)).toBe(0)
+  expect(throttle.refused(11, 11)).toBe(1_000)
+})
+
+test('Throttle counts calls once when they were on their way together', () => {
+  const throttle = new Throttle()
+  const waits = [20, 21, 22].map(nowMs => throttle.refused(10, nowMs))
+  expect(waits).toEqual([1_000, 999, 998])
+  expect(throttle.refused(1_020, 1_030)).toBe(2_500)
 })

@@ -1,4 +1,5 @@
 import { expect, it, test } from 'vitest'
+import { ManualClock } from '../../../test/kit/clock.ts'
 import { systemClock } from '../../base/clock.ts'
 import { ec2Parameters } from '../../config/dispatch-ec2.ts'
 import type { CloudCall, Driver, Intent } from '../driver.ts'
@@ -28,7 +29,8 @@ async function site(answers: Readonly<Record<string, readonly Answer[]>>, timeou
     ...{ AccessKeyID: 'AKIAIOSFODNN7EXAMPLE', SecretAccessKey: 'example' },
   })
   const sets = { tag: 'InstanceSetID', values: ['ours', 'former'] }
-  return { ec2, driver: createEc2Driver({ parameters, sets, clock: systemClock, timeoutMs }) }
+  const clock = new ManualClock({ runs: true })
+  return { ec2, clock, driver: createEc2Driver({ parameters, sets, clock, timeoutMs }) }
 }
 
 const failure = (work: Promise<unknown>): Promise<Error> =>
@@ -158,27 +160,47 @@ test('each request names replica, operation and epoch', async () => {
 
 test('waits grow for creations and for other calls apart', async () => {
   const limited = { code: 'RequestLimitExceeded', status: 503 }
-  const { driver } = await site({
+  const { driver, clock } = await site({
     RunInstances: [limited, limited, made('i-1'), limited],
     DescribeInstances: [limited],
   })
-  const waitMs = async (work: Promise<unknown>) => ((await failure(work)) as RateLimited).untilMs - Date.now()
+  const waitMs = async (work: Promise<unknown>) => ((await failure(work)) as RateLimited).untilMs - clock.wallMs()
   const create = () => driver.create(intent, [], call)
   expect(await waitMs(create())).toBeLessThanOrEqual(1_000)
+  clock.advance(1_000)
   const longer = await waitMs(create())
   expect(longer).toBeGreaterThan(1_500)
   expect(longer).toBeLessThanOrEqual(2_500)
   expect(await waitMs(driver.list(call))).toBeLessThanOrEqual(1_000)
+  clock.advance(2_500)
   await create()
   expect(await waitMs(create())).toBeLessThanOrEqual(1_000)
 })
 
+test('create asks nothing while EC2 wants a pause, and no pause grows by it', async () => {
+  const { driver, ec2, clock } = await site({
+    RunInstances: [{ code: 'RequestLimitExceeded', status: 503 }, made('i-1')],
+  })
+  const untilMs = async () => ((await failure(driver.create(intent, [], call))) as RateLimited).untilMs
+  const first = await untilMs()
+  clock.advance(500)
+  expect(Math.abs((await untilMs()) - first)).toBeLessThanOrEqual(1)
+  expect(ec2.actions).toEqual(['RunInstances'])
+  clock.advance(500)
+  expect((await driver.create(intent, [], call)).id).toBe('i-1')
+})
+
 test('an answer of another kind ends the waits, and no answer does not', async () => {
   const limited = { code: 'RequestLimitExceeded', status: 503 }
-  const { driver } = await site({
+  const { driver, clock } = await site({
     RunInstances: [limited, 'cut', limited, { code: 'VcpuLimitExceeded' }, limited],
   })
-  const waitMs = async () => ((await failure(driver.create(intent, [], call))) as RateLimited).untilMs - Date.now()
+  const waitMs = async () => {
+    const { untilMs } = (await failure(driver.create(intent, [], call))) as RateLimited
+    const ms = untilMs - clock.wallMs()
+    clock.advance(2_500)
+    return ms
+  }
   expect(await waitMs()).toBeLessThanOrEqual(1_000)
   await waitMs()
   expect(await waitMs()).toBeGreaterThan(1_500)

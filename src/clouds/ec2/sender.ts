@@ -12,6 +12,7 @@ import type { Clock } from '../../base/clock.ts'
 import { Deadline } from '../../base/deadline.ts'
 import type { Ec2Parameters } from '../../config/dispatch-ec2.ts'
 import type { CloudCall } from '../driver.ts'
+import { RateLimited } from '../errors.ts'
 import { type Asked, meaningOf } from './answers.ts'
 import { Throttle } from './throttle.ts'
 
@@ -72,6 +73,11 @@ export class Sender {
   ): Promise<O> {
     call.signal.throwIfAborted()
     const throttle = creates ? this.#throttles.creates : this.#throttles.others
+    const sentMs = this.#clock.monotonicMs()
+    const pauseMs = throttle.pauseMs(sentMs)
+    // Each refused call would prolong the pause. The end of a machine is asked for in any case: it costs until then.
+    if (creates && pauseMs > 0)
+      throw new RateLimited('EC2 wants a slower pace of creations', this.#clock.wallMs() + pauseMs)
     const deadline = new Deadline(this.#clock, this.#timeoutMs, call.signal)
     const refusal = watch(command, call, writes)
     try {
@@ -82,21 +88,21 @@ export class Sender {
       const refused = refusal()
       if (refused) throw refused.reason
       call.signal.throwIfAborted()
-      throw this.#meaning(deadline.signal.aborted ? deadline.signal.reason : error, about, throttle)
+      const reason = deadline.signal.aborted ? deadline.signal.reason : error
+      throw this.#meaning(reason, { ...about, throttled: () => this.#refused(throttle, sentMs) }, throttle)
     } finally {
       deadline.release()
     }
   }
 
-  #meaning(error: unknown, about: Omit<Asked, 'throttled'>, throttle: Throttle): Error {
-    let isThrottled = false
-    const throttled = () => {
-      isThrottled = true
-      return this.#clock.wallMs() + throttle.refused()
-    }
-    const meaning = meaningOf(error, { ...about, throttled })
+  #refused(throttle: Throttle, sentMs: number): number {
+    return this.#clock.wallMs() + throttle.refused(sentMs, this.#clock.monotonicMs())
+  }
+
+  #meaning(error: unknown, about: Asked, throttle: Throttle): Error {
+    const meaning = meaningOf(error, about)
     // Another answer says that calls are welcome again; none says nothing.
-    if (!isThrottled && meaning.name !== 'Unanswered') throttle.answered()
+    if (meaning.name !== 'RateLimited' && meaning.name !== 'Unanswered') throttle.answered()
     return meaning
   }
 
