@@ -72,7 +72,7 @@ export class Duty {
 
   async #take(): Promise<string | null> {
     const { leases, lease } = this.#options
-    this.#held ??= await leases.acquireTask(lease)
+    this.#held ??= await leases.acquireTask(lease, true)
     return this.#held?.token ?? null
   }
 

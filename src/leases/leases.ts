@@ -43,6 +43,9 @@ export interface LeasesOptions {
 /** Parts of the TTL: when to extend, and when to stop if no extension has succeeded. */
 const extendEvery = 0.2
 const selfStopAfter = 0.66
+/** Nobody else does a duty meanwhile, and two who do it do no harm: so its lease is shorter. */
+const dutyPart = 1 / 3
+const leastDutyMs = 1_000
 /** Leases extended by one command. */
 const batchSize = 100
 
@@ -123,13 +126,13 @@ export class Leases {
    * @returns its token and the time on our clock from which it counts; null when another replica holds it
    */
   async acquire(name: string): Promise<{ token: string; sinceMs: number } | null> {
-    return this.#tryOnce(this.#options.keyOf(name))
+    return this.#tryOnce(this.#options.keyOf(name), this.#options.ttlMs)
   }
 
-  async #tryOnce(key: string): Promise<{ token: string; sinceMs: number } | null> {
+  async #tryOnce(key: string, ttlMs: number): Promise<{ token: string; sinceMs: number } | null> {
     const sinceMs = this.#options.clock.monotonicMs()
     try {
-      const lock = await this.#redlock.acquire([key], this.#options.ttlMs)
+      const lock = await this.#redlock.acquire([key], ttlMs)
       return { token: lock.value, sinceMs }
     } catch (error) {
       if (await isRefusal(error)) return null
@@ -137,13 +140,17 @@ export class Leases {
     }
   }
 
-  /** Takes the lease of a task that belongs to no subject, and renews it until its release; null when another holds it. */
-  async acquireTask(key: string): Promise<TaskLease | null> {
-    const { tasks, ttlMs, clock } = this.#options
-    const taken = await this.#tryOnce(key)
+  /**
+   * Takes the lease of a task that belongs to no subject, and renews it until its release; null when another holds it.
+   * @param isDuty the next holder comes after a third of the TTL, a second at least, if this one dies
+   */
+  async acquireTask(key: string, isDuty = false): Promise<TaskLease | null> {
+    const { tasks, ttlMs: longestMs, clock } = this.#options
+    const ttlMs = isDuty ? Math.max(leastDutyMs, longestMs * dutyPart) : longestMs
+    const taken = await this.#tryOnce(key, ttlMs)
     if (!taken) {
       // If its holder is alive, two replicas do the task once, which does no harm.
-      await tasks.free(key, ttlMs)
+      await tasks.free(key, longestMs)
       return null
     }
     const rest: Rest = { ms: ttlMs * extendEvery }

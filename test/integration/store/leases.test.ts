@@ -19,14 +19,14 @@ describe('leases on Redis', () => {
     clock,
     ttlMs,
   })
-  const make = () => new Leases(leaseOptions())
+  const make = (longMs = ttlMs) => new Leases({ ...leaseOptions(), ttlMs: longMs })
   beforeEach(() => {
     leases = make()
   })
   afterEach(() => leases.close())
 
   test('one of many attempts wins, with a token that is the lease’s value', async () => {
-    const others = Array.from({ length: 20 }, make)
+    const others = Array.from({ length: 20 }, () => make())
     const won = (await Promise.all(others.map(other => other.acquire('ada')))).filter(lease => lease !== null)
     expect(won).toHaveLength(1)
     expect(await store().redis.get(store().keys.lease('ada'))).toBe(won[0]!.token)
@@ -83,6 +83,19 @@ describe('leases on Redis', () => {
     await vi.waitUntil(renewed, { timeout: 5000, interval: 20 })
     await first!.release()
     expect(await store().redis.exists(compareLease())).toBe(0)
+  })
+
+  test('a duty’s lease lasts a third of the TTL, a second at least', async () => {
+    const lasts = async (of: Leases) => {
+      const held = await of.acquireTask(compareLease(), true)
+      const lastsMs = await store().redis.pttl(compareLease())
+      await held!.release()
+      return lastsMs
+    }
+    const long = await lasts(make(30_000))
+    expect(long).toBeGreaterThan(9_000)
+    expect(long).toBeLessThanOrEqual(10_000)
+    expect(await lasts(make(1_500))).toBeLessThanOrEqual(1_000)
   })
 
   test('the lease of comparing is free again when Redis’ clock stepped back, even without extensions', async () => {
