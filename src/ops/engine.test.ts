@@ -221,15 +221,28 @@ describe('Engine', () => {
     expect(room.free).toBe(room.places)
   })
 
-  it('takes half of what an ended replica has left, and the rest after half an interval, when replicas share', async () => {
+  it('takes orphans until it owns half of all, and the rest a little later, when replicas share', async () => {
     const orphans = ['ada', 'bob', 'eve', 'kim', 'lee']
     const { start, pass, claimed } = makeEngine({ places: 9, orphans, shares: true })
     await start()
     expect(claimed).toEqual(['ada', 'bob', 'eve'])
-    await pass(beyondMs / 2)
-    expect(claimed).toEqual(['ada', 'bob', 'eve', 'kim'])
-    await pass(beyondMs / 2)
+    await pass(beyondMs * 0.74)
+    expect(claimed).toHaveLength(3)
+    await pass(beyondMs * 0.01)
     expect(claimed).toEqual(['ada', 'bob', 'eve', 'kim', 'lee'])
+  })
+
+  it('takes no orphan before it has counted all, when replicas share', async () => {
+    const site = makeEngine({ places: 9, shares: true, waiting: ['own'] })
+    await site.start()
+    site.orphans.push('ada', 'bob')
+    site.owned.push('own')
+    await site.ring('released', 'other')
+    expect(site.claimed).toEqual(['own'])
+    await site.pass(beyondMs * 1.2)
+    expect(site.claimed).toEqual(['own', 'ada'])
+    await site.pass(beyondMs)
+    expect(site.claimed).toEqual(['own', 'ada', 'bob'])
   })
 
   it('takes all that an ended replica has left when replicas do not share', async () => {

@@ -33,6 +33,7 @@ import type { Slots } from '../base/slots.ts'
 import type { Lease, Leases } from '../leases/leases.ts'
 import type { Bell } from '../store/bell.ts'
 import type { Claim } from '../store/claims.ts'
+import type { Look } from '../store/look.ts'
 import type { OwnerStore } from '../store/owners.ts'
 import type { OperationFields, OperationRecord } from '../store/records.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -76,8 +77,8 @@ export interface EngineOptions<R extends OperationRecord, F extends OperationFie
 const lookBeyond = 8
 /** How long an operation that could not be taken is skipped, unless a ring announces that it can be. */
 const refusedMs = 1_000
-/** Part of the interval until a replica looks again that left some to others. */
-const shareAgain = 0.5
+/** Part of the interval after which a replica takes what it left to others: most of them have looked by then. */
+const shareAgain = 0.75
 
 export class Engine<R extends OperationRecord = OperationRecord, F extends OperationFields = OperationFields> {
   readonly #options: EngineOptions<R, F>
@@ -95,6 +96,8 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
   readonly #modes = new Modes()
   #wake = new AbortController()
   #loop: Promise<void> | undefined
+  /** Whether the last look at all left orphans to other replicas. */
+  #left = false
   readonly #onFree = () => this.#on('freed')
 
   constructor(options: EngineOptions<R, F>) {
@@ -166,24 +169,21 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
       // All beats are read only on the interval; after a ring, new and released operations are enough.
       const all = clock.monotonicMs() >= wholeLookAtMs
       if (all) wholeLookAtMs = clock.monotonicMs() + scanIntervalMs * (0.8 + Math.random() * 0.4)
-      const left = await this.#look(all).catch(error => logUnexpected(log, error, 'looking for operations failed'))
-      if (left) wholeLookAtMs = clock.monotonicMs() + scanIntervalMs * shareAgain
+      await this.#look(all).catch(error => logUnexpected(log, error, 'looking for operations failed'))
+      if (all && this.#left) wholeLookAtMs = clock.monotonicMs() + scanIntervalMs * shareAgain
       this.#modes.on('ended')
     }
   }
 
-  /** @returns whether some are left to other replicas, which look soon */
-  async #look(all: boolean): Promise<boolean> {
-    const { owners, room, clock, log, shares = false } = this.#options
+  async #look(all: boolean): Promise<void> {
+    const { owners, room, clock, log } = this.#options
     const now = clock.monotonicMs()
     for (const [name, untilMs] of this.#refused) if (untilMs <= now) this.#refused.delete(name)
     const limit = room.free + lookBeyond + this.#refused.size
     const look = await owners.look(limit, all)
-    if (!look) return false
+    if (!look) return
     const found = await this.#beats.orphans(look, name => this.#runs.has(name))
-    // A replica that took all would stop all at its own end.
-    const orphans = shares ? found.slice(0, Math.ceil(found.length / 2)) : found
-    const left = orphans.length < found.length
+    const orphans = found.slice(0, this.#shareOf(found.length, look))
     // Begun operations are taken even without a free slot: their clients already wait, and an operation that must act alone
     // would delay the claim. They queue for slots afterwards. An operation past its deadline is only ended.
     const begun = new Set([...orphans, ...look.overdue])
@@ -198,11 +198,23 @@ export class Engine<R extends OperationRecord = OperationRecord, F extends Opera
       isClosed: () => this.#modes.mode === 'closed',
       onError: error => log.error({ err: error }, 'taking an operation failed'),
     })
-    if (look.waiting.length < limit) return left
+    if (look.waiting.length < limit) return
     // More may wait than were asked for.
     this.#modes.on('missed')
     if (refused > 0 && room.free > 0) this.#modes.on('woken')
-    return left
+  }
+
+  /**
+   * How many orphans to take. A replica that took all would stop all at its own end, so it leaves some to others once: those by
+   * which it would own more than half of all.
+   */
+  #shareOf(found: number, { all, owned }: Look): number {
+    if (!this.#options.shares) return found
+    // How many there are is known on the interval only.
+    if (!all) return 0
+    const share = this.#left ? found : Math.max(0, Math.ceil(owned.length / 2) - this.#runs.size)
+    this.#left = share < found
+    return share
   }
 
   /** @returns false if another replica has the operation; true if it was taken, or cannot be taken by any replica now */

@@ -36,6 +36,8 @@ export function makeEngine({
   const clock = new ManualClock()
   const bell = new Listeners<Ring>()
   const looks: number[] = []
+  /** Subjects whose operation has an owner that extends its lease. */
+  const alive: string[] = []
   const claimed: string[] = []
   /** Leases that were dropped or given back. */
   const calls: string[] = []
@@ -46,7 +48,8 @@ export function makeEngine({
     look: async (limit: number, all: boolean) => {
       looks.push(limit)
       const listed = waiting.slice(0, limit).map(name => ({ name, op }))
-      const owned = all ? orphans.map(name => ({ name, beat: 0 })) : []
+      const ended = orphans.map(name => ({ name, beat: 0 }))
+      const owned = all ? [...ended, ...alive.map(name => ({ name, beat: redisMs + 1 }))] : ended
       return { nowMs: redisMs, all, waiting: listed, owned, overdue: [] }
     },
     free: async () => {},
@@ -112,5 +115,20 @@ export function makeEngine({
     clock.advance(ms)
     await settled()
   }
-  return { start, end, ring, pass, looks, claimed, waiting, room, engine, announce, calls, lines }
+  return {
+    start,
+    end,
+    ring,
+    pass,
+    looks,
+    claimed,
+    waiting,
+    orphans,
+    owned: alive,
+    room,
+    engine,
+    announce,
+    calls,
+    lines,
+  }
 }
