@@ -272,13 +272,15 @@ export class DispatchFleet {
 const arvadosOf = ({ url }: { readonly url: string }) => ({ url, tokenFile: 'arvados.token', StaleLockTimeout: '1s' })
 
 function configOf(name: string, redisUrl: string, stateDir: string, options: DispatchFleetOptions): ConfigInput {
+  const { leaseTtlMs = 3000, scanIntervalMs = 500, ...rest } = options.engine ?? {}
+  const engine = { ...rest, leaseTtlMs, scanIntervalMs }
   return {
     ...{ run: ['dispatch'], installation: name, logLevel: 'debug' },
     api: { host: '127.0.0.1' },
-    redis: { url: redisUrl, keyPrefix: name },
+    redis: { url: redisUrl, keyPrefix: name, commandTimeoutMs: Math.floor(leaseTtlMs / 3) },
     identity: { provider: 'static', static: { file: 'tokens.yaml' } },
     sealing: { keyFiles: ['sealing.key'] },
-    engine: { leaseTtlMs: 3000, scanIntervalMs: 500, ...options.engine },
+    engine,
     ...(options.tracing && { tracing: options.tracing }),
     ...(options.tenants && { tenants: { rest: { usernameTemplate: 'oidc:{username}' } } }),
     dispatch: {

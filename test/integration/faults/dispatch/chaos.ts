@@ -11,6 +11,11 @@ import { type CloudSite, cloudSite } from '../../../kit/dispatch/on-ec2.ts'
 import { type Found, Witness } from '../../../kit/dispatch/witness.ts'
 
 const killEveryMs = 5_000
+/**
+ * A kill stops the machines of a replica until another one has their leases: at three seconds that were most of the time between
+ * two kills.
+ */
+const engine = { leaseTtlMs: 2_000, scanIntervalMs: 300 }
 const patience = { timeout: 400_000, interval: 100 }
 const endedStates = new Set(['Complete', 'Cancelled'])
 
@@ -49,7 +54,7 @@ export async function runChaos(trial: Trial, { seconds, kills }: ChaosOptions): 
   writeFileSync(join(site.audit, 'boots'), '0')
   makeTrouble(site.cloud)
   const fleet = await DispatchFleet.start({
-    ...{ replicas: 3, types },
+    ...{ replicas: 3, types, engine },
     cloud: {
       ...site.block,
       ...{ DeployRunnerDirectory: '/opt/skylab', InstanceInitCommand: initCommandOf(site) },
