@@ -15,7 +15,7 @@ import { driverOf, groupingOf, lagMs } from '../run/dispatch/cloud.ts'
 import { reachOf } from '../run/dispatch/reach.ts'
 import { type CloudSettings, loadCloudSettings } from '../settings/load-cloud.ts'
 import { printable } from './columns.ts'
-import { codes, type Output } from './output.ts'
+import { codes, jsonOf, type Output } from './output.ts'
 
 const options = {
   config: { type: 'string' },
@@ -144,7 +144,7 @@ type Report = Awaited<ReturnType<typeof test>> & { readonly set: string; readonl
 
 function conclude(report: Report, json: boolean, { out, err }: Output): number {
   const { ok, left, steps } = report
-  if (json) out(`${JSON.stringify(report, null, 2)}\n`)
+  if (json) out(jsonOf(report, 2))
   else out(`${ok ? 'ok' : 'failed'} after ${(steps.reduce((all, { ms }) => all + ms, 0) / 1000).toFixed(2)} s\n`)
   const names = Object.keys(left)
   if (names.length > 0)

@@ -2,7 +2,7 @@
 import { asNumber, asObject, asObjects, asText, asTimeMs, type JsonObject } from '../base/json.ts'
 import { ageOf, columns } from './columns.ts'
 import { type ManagementCommand, managementCommand, type Verb, withWords } from './management.ts'
-import type { Output } from './output.ts'
+import { jsonOf, type Output } from './output.ts'
 
 const verbs = {
   list: {},
@@ -26,12 +26,12 @@ export async function container(
 async function list({ client, json }: ManagementCommand, { out }: Output): Promise<void> {
   const found = asObject(await client.read('containers'))
   const items = asObjects(found.items)
-  out(json ? `${JSON.stringify({ items, more: found.more }, null, 2)}\n` : tableOf(items, found.more === true))
+  out(json ? jsonOf({ items, more: found.more }, 2) : tableOf(items, found.more === true))
 }
 
 async function kill({ client, target: uuid, reason, json }: ManagementCommand, { out }: Output): Promise<void> {
   await client.change('containers/kill', { container_uuid: uuid, reason })
-  out(json ? `${JSON.stringify({ container_uuid: uuid, kill: true })}\n` : `${uuid} is being cancelled\n`)
+  out(json ? jsonOf({ container_uuid: uuid, kill: true }) : `${uuid} is being cancelled\n`)
 }
 
 function tableOf(items: readonly JsonObject[], more: boolean): string {

@@ -31,7 +31,7 @@ import { type AuditAction, AuditLog, type AuditObject } from '../telemetry/audit
 import { sinkOf, sinksOf } from '../telemetry/audit-sinks.ts'
 import { silentLogger } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
-import { codes, type Output } from './output.ts'
+import { codes, jsonOf, type Output } from './output.ts'
 
 export interface HealOptions {
   /** Whether anything is changed. */
@@ -133,7 +133,7 @@ async function healBy(
   if (isApplied) await applyTo(diagnosis, parts)
   const left = isApplied ? leftOf(diagnosis, await look(settings, withLabs, parts)) : []
   const applied = { applied: isApplied, ...(isApplied && { left }) }
-  out(json ? `${JSON.stringify({ ...diagnosis, ...applied }, null, 2)}\n` : tableOf(diagnosis, isApplied))
+  out(json ? jsonOf({ ...diagnosis, ...applied }, 2) : tableOf(diagnosis, isApplied))
   if (refusal !== undefined && findings.length + kept.length + strangers.length > 0) {
     err(`${apply ? 'nothing was changed' : 'nothing would be changed'}: ${refusal}\n`)
     return codes.failed

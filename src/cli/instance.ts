@@ -2,7 +2,7 @@
 import { asNumber, asObject, asObjects, asText, asTimeMs, type JsonObject } from '../base/json.ts'
 import { ageOf, columns } from './columns.ts'
 import { type ManagementCommand, managementCommand, type Verb, withWords } from './management.ts'
-import type { Output } from './output.ts'
+import { jsonOf, type Output } from './output.ts'
 
 const target = 'the id or the name of an instance'
 
@@ -38,13 +38,13 @@ export async function instance(
 async function list({ client, json }: ManagementCommand, { out }: Output): Promise<void> {
   const found = await client.read('instances')
   const items = [...asObjects(asObject(found).items)].sort((a, b) => asTimeMs(a.created_at) - asTimeMs(b.created_at))
-  out(json ? `${JSON.stringify({ items }, null, 2)}\n` : tableOf(items, Date.now()))
+  out(json ? jsonOf({ items }, 2) : tableOf(items, Date.now()))
 }
 
 async function change({ client, verb, target: id, reason, json }: ManagementCommand, { out }: Output): Promise<void> {
   const tagged = await client.change(`instances/${verb}`, { instance_id: id, ...(reason !== '' && { reason }) })
   const later = tagged ? '' : '. The tag in the cloud follows'
-  out(json ? `${JSON.stringify({ instance_id: id, [verb]: true, tagged })}\n` : `${id} ${done[verb]}${later}\n`)
+  out(json ? jsonOf({ instance_id: id, [verb]: true, tagged }) : `${id} ${done[verb]}${later}\n`)
 }
 
 function tableOf(items: readonly JsonObject[], nowMs: number): string {

@@ -13,7 +13,7 @@ import { silentLogger } from '../telemetry/log.ts'
 import { compareStates, type Difference, neverAllowed } from '../tenants/vetting/compare.ts'
 import type { VettedState } from '../tenants/vetting/state.ts'
 import { vettedFor } from '../tenants/vetting/vetted.ts'
-import { codes, type Output } from './output.ts'
+import { codes, escaped, jsonOf, type Output } from './output.ts'
 
 export interface VetOptions {
   /** A state to compare with. Default: that of the cluster's version. */
@@ -76,7 +76,7 @@ function tell(
   const differences = [...(vetted ? compareStates(vetted, found) : []), ...never]
   const isVetted = vetted !== undefined && differences.length === 0
   const kubernetes = { kubernetes: found.kubernetes, vetted: vetted?.kubernetes ?? null }
-  if (json) out(`${JSON.stringify({ ...kubernetes, differences }, null, 2).replace(unseen, escaped)}\n`)
+  if (json) out(jsonOf({ ...kubernetes, differences }, 2))
   else out(linesOf(differences))
   if (isVetted) {
     if (!json) out(`Kubernetes ${found.kubernetes} is as it was vetted: ${sizeOf(found)}.\n`)
@@ -102,9 +102,3 @@ function lineOf({ what, of, vetted, found }: Difference): string {
 
 /** Names and rules of roles are anybody's text. */
 const shown = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, escaped)
-
-/** Within texts of JSON: its own line breaks stay. */
-const unseen = /(?!\n)[\p{Cc}\p{Cf}\u2028\u2029]/gu
-
-const escaped = (text: string): string =>
-  Array.from({ length: text.length }, (_, i) => `\\u${text.charCodeAt(i).toString(16).padStart(4, '0')}`).join('')
