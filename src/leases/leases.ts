@@ -146,7 +146,7 @@ export class Leases {
    */
   async acquireTask(key: string, isDuty = false): Promise<TaskLease | null> {
     const { tasks, ttlMs: longestMs, clock } = this.#options
-    const ttlMs = isDuty ? Math.max(leastDutyMs, longestMs * dutyPart) : longestMs
+    const ttlMs = isDuty ? Math.max(leastDutyMs, Math.floor(longestMs * dutyPart)) : longestMs
     const taken = await this.#tryOnce(key, ttlMs)
     if (!taken) {
       // If its holder is alive, two replicas do the task once, which does no harm.
