@@ -9,6 +9,9 @@ import { dispatchBlock, dispatchConfig, writeDispatch } from './site.ts'
 const name = 'skylab-dispatch'
 const password = 'dispatch'
 
+/** With it all of its keys begin. */
+export const tagBeside = `{${name}}:`
+
 /** The line of its user, for an ACL file. */
 export const userBeside = dispatchUser(password).trim()
 

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { tagBeside } from '../../../dev/dispatch/beside.ts'
 import { labKind, labOf, parseSubject } from '../../../src/base/subject.ts'
 import { markMs } from '../../../src/store/compares.ts'
 import { check, type Violation } from '../check/check.ts'
@@ -11,6 +12,7 @@ import type { Answers, Evidence, LogLine, Usage } from '../evidence/evidence.ts'
 import { parseHistory } from '../evidence/evidence.ts'
 import { labValue } from '../evidence/recorder.ts'
 import type { Fleet } from '../fleet/fleet.ts'
+import { hasDispatchBeside } from '../fleet/fleet-parts.ts'
 
 export type { Violation } from '../check/check.ts'
 
@@ -67,6 +69,10 @@ function keep(fleet: Fleet, { history: _, ...evidence }: Evidence): Promise<void
   return writeFile(join(fleet.stateDir, 'log', 'evidence.json'), text)
 }
 
+/** Containers beside the labs have keys of their own in their Redis. */
+const withoutBeside = (dump: Evidence['redis']): Evidence['redis'] =>
+  hasDispatchBeside ? new Map([...dump].filter(([key]) => !key.startsWith(tagBeside))) : dump
+
 /** Waits until the fleet is at rest. Returns what is still in progress when the time is up. */
 async function rest(fleet: Fleet, restMs: number): Promise<readonly string[]> {
   const endMs = performance.now() + restMs
@@ -115,7 +121,7 @@ async function gather(fleet: Fleet, restless: readonly string[]): Promise<Eviden
     fleet.audit.ofFleet(terms),
     readLogs(fleet),
     world.objects(),
-    world.redisDump(),
+    world.redisDump().then(withoutBeside),
   ])
   const evidence = {
     terms,
