@@ -4,25 +4,22 @@
  */
 import type { TLSSocket } from 'node:tls'
 import type { Clock } from '../base/clock.ts'
-import { ApiError, isUnavailable, unavailable } from '../base/errors.ts'
-import { isNotRunning } from '../containers/problems.ts'
-import type { ContainerReach, Containers } from '../containers/service.ts'
+import { ApiError, unavailable } from '../base/errors.ts'
+import type { ContainerReach } from '../containers/service.ts'
 import type { TunnelTarget } from '../dispatch/tunnel.ts'
 import { Bound } from '../gateway/server/bounds.ts'
 import { dial, TunnelFailed } from './dial.ts'
 import { shellOff, tooManyTunnels } from './problems.ts'
 import type { Sight } from './sight.ts'
 import type { Asker, EndReason, Visits } from './visits.ts'
+import { type Watch, type Watcher, Watches, type WatchesParts } from './watches.ts'
 
 export interface TunnelLimits {
   readonly perUser: number
   readonly perReplica: number
 }
 
-export interface TunnelsParts {
-  readonly containers: Pick<Containers, 'reach'>
-  /** Calls a listener when a container has changed. */
-  readonly onMore: (uuid: string, listener: () => void) => () => void
+export interface TunnelsParts extends WatchesParts {
   /** Of one run, by all tokens of the installation. */
   readonly keysOf: (uuid: string, run: number) => readonly string[]
   readonly access: { readonly Admin: boolean; readonly User: boolean }
@@ -37,7 +34,7 @@ export interface Wish {
   readonly uuid: string
   readonly target: TunnelTarget
   readonly asker: Asker
-  /** Whether the asker may still do so. */
+  /** Whether the asker may still do so. Does not reject: while that is not known, he may. */
   readonly mayStay: () => Promise<boolean>
 }
 
@@ -49,10 +46,12 @@ export class Tunnels {
   readonly #ofUsers: Bound
   readonly #all: Bound
   readonly #open = new Set<Passage>()
+  readonly #watches: Watches
   #isDraining = false
 
   constructor(parts: TunnelsParts) {
     this.#parts = parts
+    this.#watches = new Watches(parts)
     this.#ofUsers = new Bound(parts.limits.perUser)
     this.#all = new Bound(parts.limits.perReplica)
   }
@@ -91,7 +90,7 @@ export class Tunnels {
       leaveUser()
       throw unavailable('this replica has too many tunnels')
     }
-    const passage = new Passage(wish, this.#parts, () => {
+    const passage = new Passage(wish, { ...this.#parts, watches: this.#watches }, () => {
       leaveUser()
       leaveAll()
       this.#open.delete(passage)
@@ -121,27 +120,38 @@ export class Tunnels {
   }
 }
 
+type PassageParts = Omit<TunnelsParts, 'access' | 'limits' | 'onMore'> & { readonly watches: Watches }
+
 /** One request, or one stream, on its way. */
-export class Passage {
+export class Passage implements Watcher {
   readonly #wish: Wish
-  readonly #parts: TunnelsParts
+  readonly #parts: PassageParts
   readonly #onLeft: () => void
   readonly #off: (() => void)[] = []
   #reach: ContainerReach | undefined
   #sever: ((reason: EndReason) => void) | undefined
   #wasCut: EndReason | undefined
   #hasLeft = false
-  #isChecking = false
-  /** Whether the container changed while it was being read. */
-  #isMissed = false
   #leaveVisit: (reason: EndReason) => void = () => {}
   /** Why the container was not reached. */
   failure: TunnelFailed | undefined
 
-  constructor(wish: Wish, parts: TunnelsParts, onLeft: () => void) {
+  constructor(wish: Wish, parts: PassageParts, onLeft: () => void) {
     this.#wish = wish
     this.#parts = parts
     this.#onLeft = onLeft
+  }
+
+  get asker(): Asker {
+    return this.#wish.asker
+  }
+
+  get run(): number | undefined {
+    return this.#reach?.run
+  }
+
+  over(): void {
+    this.cut('ended')
   }
 
   /** By which connections to this port of this run are kept. */
@@ -151,14 +161,16 @@ export class Passage {
 
   /** @throws {ApiError} */
   async begin(): Promise<void> {
-    const { containers, onMore, visits } = this.#parts
+    const { containers, watches, visits } = this.#parts
     const { uuid, asker } = this.#wish
-    // Before it is read: it may end between.
-    this.#off.push(onMore(uuid, () => void this.#check(false)))
+    const { watch, leave } = watches.enter(uuid, this)
+    this.#off.push(leave)
+    const { changes } = watch
     this.#reach = await containers.reach(uuid, asker)
     this.#leaveVisit = visits.enter(this.#wish)
-    this.#checkLater()
-    if (this.#isMissed) void this.#check(false)
+    this.#checkLater(watch)
+    // It may have ended while it was read.
+    if (watch.changes !== changes) void watch.look()
   }
 
   /** A connection to what was asked for. @throws {TunnelFailed} */
@@ -197,33 +209,19 @@ export class Passage {
     this.#onLeft()
   }
 
-  #checkLater(): void {
+  #checkLater(watch: Watch): void {
     const cancel = this.#parts.clock.after(checkMs, () => {
       this.#off.splice(this.#off.indexOf(cancel), 1)
-      void this.#check(true).then(() => {
-        if (!this.#hasLeft && !this.#wasCut) this.#checkLater()
-      })
+      void this.#check(watch)
     })
     this.#off.push(cancel)
   }
 
-  /** @param isWhole whether the asker is looked at too */
-  async #check(isWhole: boolean): Promise<void> {
-    const isOld = !this.#reach || (this.#isChecking && !isWhole)
-    this.#isMissed = isOld
-    if (!this.#reach || isOld || this.#hasLeft) return
-    this.#isChecking = true
-    try {
-      if (isWhole && !(await this.#wish.mayStay())) return this.cut('revoked')
-      const { run } = await this.#parts.containers.reach(this.#wish.uuid, this.#wish.asker)
-      if (run !== this.#reach.run) this.cut('ended')
-    } catch (error) {
-      // Where nobody answers, nothing is known. One that waits again is known: this run is over.
-      if (error instanceof ApiError && (isNotRunning(error) || !isUnavailable(error))) this.cut('ended')
-    } finally {
-      this.#isChecking = false
-    }
-    if (this.#isMissed) await this.#check(false)
+  async #check(watch: Watch): Promise<void> {
+    if (!(await this.#wish.mayStay())) return this.cut('revoked')
+    if (this.#hasLeft || this.#wasCut) return
+    void watch.look()
+    this.#checkLater(watch)
   }
 }
 
