@@ -184,6 +184,29 @@ describe('SlotsByKey', () => {
     await all[2]
   })
 
+  it('gives a place to the next work once, when work gives it back before its end', async () => {
+    const slots = new SlotsByKey(1)
+    const end = Promise.withResolvers<void>()
+    const early = slots.run('ada', leave => {
+      leave()
+      leave()
+      return end.promise
+    })
+    const { begun, ask, end: endOf } = works(slots)
+    const [second, third] = [ask('ada', 'a2'), ask('ada', 'a3')]
+    await settled()
+    expect(begun).toEqual(['a2'])
+    end.resolve()
+    await early
+    expect(begun).toEqual(['a2'])
+    endOf('a2')
+    await second
+    await settled()
+    endOf('a3')
+    await third
+    expect(slots.size).toBe(0)
+  })
+
   it('goes on when work fails, and removes keys that hold nothing', async () => {
     const slots = new SlotsByKey(1)
     const failing = slots.run('ada', () => Promise.reject(new Error('refused')))

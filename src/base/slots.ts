@@ -136,14 +136,22 @@ export class SlotsByKey {
     return () => this.#leave(key, slots)
   }
 
-  /** Runs work when a place of the key is free. @throws {TooManyWait} when no more may wait for one of the key; the work's errors */
-  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+  /**
+   * Runs work when a place of the key is free. @throws {TooManyWait} when no more may wait for one of the key; the work's errors
+   * @param work may give its place back before it ends
+   */
+  async run<T>(key: string, work: (leave: () => void) => Promise<T>): Promise<T> {
     const slots = this.#of(key)
     await slots.enter()
+    let isIn = true
+    const leave = () => {
+      if (isIn) this.#leave(key, slots)
+      isIn = false
+    }
     try {
-      return await work()
+      return await work(leave)
     } finally {
-      this.#leave(key, slots)
+      leave()
     }
   }
 

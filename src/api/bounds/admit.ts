@@ -139,7 +139,11 @@ async function inTurn(c: Context<ApiEnv>, next: Next, caller: Identity, parts: A
   const leave = requests.enter(caller.username)
   try {
     c.set('caller', caller)
-    await (rates.isPrivileged(caller) ? next() : turns.run(caller.username, next))
+    if (rates.isPrivileged(caller)) return await next()
+    await turns.run(caller.username, endTurn => {
+      c.set('endTurn', endTurn)
+      return next()
+    })
   } finally {
     onceSent(c, leave)
   }

@@ -78,7 +78,7 @@ export class TunnelRoutes {
     return taken(c)
   }
 
-  #enter(
+  async #enter(
     c: Context<ApiEnv>,
     audience: DispatchAudience,
     what: { readonly uuid: string; readonly target: TunnelTarget },
@@ -88,7 +88,10 @@ export class TunnelRoutes {
       requestId: c.get('origin').requestId,
     }
     const mayStay = async () => (await this.#admit.again(c, audience)) !== undefined
-    return this.#parts.tunnels.enter({ ...what, asker, mayStay })
+    const passage = await this.#parts.tunnels.enter({ ...what, asker, mayStay })
+    // What it waits for now is the container's, and `dispatch.tunnels.perUser` bounds it.
+    c.get('endTurn')?.()
+    return passage
   }
 }
 

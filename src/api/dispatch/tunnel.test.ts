@@ -48,6 +48,20 @@ describe('a port of a container', () => {
     expect((await metrics.httpFaults.get()).values).toEqual([])
   })
 
+  it('keeps no turn of its user while the program there is silent, and beyond the bound of tunnels is 429', async () => {
+    const silent = Promise.withResolvers<void>()
+    const call = dispatchApi({
+      ...{ ...open, carrier: { request: () => silent.promise } },
+      config: { api: { limits: { maxTurnsPerUser: 1 } } },
+    })
+    const waiting = call('GET', port, 'ann')
+    expect((await call('GET', '/containers', 'ann')).status).toBe(200)
+    const more = await call('GET', port, 'ann')
+    expect([more.status, more.headers.get('retry-after'), (await detailOf(more)).type]).toEqual([429, '1', 'too_many'])
+    silent.reject(unreached(undefined))
+    expect((await waiting).status).toBe(502)
+  })
+
   it('is refused with a cookie, and by a page', async () => {
     for (const headers of [{ Cookie: 'a=b' }, { Origin: 'https://elsewhere.example.org' }]) {
       const answer = await dispatchApi(open)('GET', port, 'ann', { headers })

@@ -71,6 +71,8 @@ export interface ApiEnv {
     caller: Identity
     /** Set if the request is for a change. */
     audit?: AuditDraft
+    /** Set if the caller's requests take turns: gives the turn to the next one, while this one waits for others. */
+    endTurn?: () => void
     /** Set if a create was charged: to be called when it repeats an earlier one. */
     onRepeated?: () => void
   }

@@ -62,6 +62,27 @@ describe('a port of a running container', () => {
     expect([moved.status, moved.headers.get('location')]).toEqual([302, `${pathOf()}/elsewhere`])
   })
 
+  test('keeps no turn of its user while many requests have no answer, and is kept by no cache of others', async () => {
+    const { url, monitoringUrl } = fleet.replicas[1]!
+    const count = 12
+    const enough = new AbortController()
+    const silent = Array.from({ length: count }, () =>
+      fetch(`${url}${pathOf()}/silent`, { headers: headers(), signal: enough.signal }),
+    )
+    const all = Promise.allSettled(silent)
+    const open = async () => {
+      const text = await (await fetch(`${monitoringUrl}/metrics`)).text()
+      return Number(/^skylab_dispatch_tunnels_open(?:{[^}]*})? (\d+)/m.exec(text)?.[1])
+    }
+    // By default a user has eight turns.
+    await expect.poll(open, patience).toBeGreaterThanOrEqual(count)
+    const answer = await fleet.rest('ada', `${pathOf()}/public`, {}, 1)
+    expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'private, no-store'])
+    enough.abort()
+    await all
+    await expect.poll(open, patience).toBe(0)
+  })
+
   test('is answered without a body when HEAD is asked, and with that of the path / without one', async () => {
     const url = `${fleet.replicas[2]!.url}${pathOf()}`
     const head = await fetch(url, { method: 'HEAD', headers: headers() })

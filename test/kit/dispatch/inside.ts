@@ -9,7 +9,8 @@ import { testBed } from '../testbed.ts'
 const ws = fileURLToPath(new URL('../../../node_modules/ws/index.js', import.meta.url))
 
 /**
- * Shows what it is sent, by HTTP, and repeats it by WebSocket. `/moved` leads elsewhere, `/flood` has no end. It prints its port.
+ * Shows what it is sent, by HTTP, and repeats it by WebSocket. `/moved` leads elsewhere, `/flood` has no end, `/silent` no
+ * answer. It prints its port.
  */
 const server = `
 const http = require('node:http')
@@ -21,6 +22,8 @@ const server = http.createServer((request, response) => {
     response.setHeader('Set-Cookie', 'session=stolen')
     response.setHeader('X-Forwarded-User', 'root')
     if (request.url === '/moved') return response.writeHead(302, { Location: '/elsewhere' }).end()
+    if (request.url === '/silent') return
+    if (request.url === '/public') response.setHeader('Cache-Control', 'public, max-age=60')
     if (request.url === '/flood') {
       const more = () => { while (response.write(Buffer.alloc(65536))); response.once('drain', more) }
       return more()
