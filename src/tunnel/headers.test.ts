@@ -43,7 +43,8 @@ it('fromContainer sets no cookie, speaks for no origin, and runs nowhere', () =>
     ...['Connection', 'Hop', 'Hop', 'x', 'Content-Length', '3'],
   ]
   expect(pairsOf(fromContainer(sent, 8080, prefix))).toEqual([
-    ...['X-Own: 1', 'Content-Length: 3', 'Content-Security-Policy: sandbox', 'X-Content-Type-Options: nosniff'],
+    ...['X-Own: 1', 'Content-Length: 3', 'Cache-Control: private, no-store'],
+    ...['Content-Security-Policy: sandbox', 'X-Content-Type-Options: nosniff'],
   ])
 })
 
@@ -59,4 +60,30 @@ it.each([
   ['https://elsewhere.example.org/a', 'https://elsewhere.example.org/a'],
 ])('fromContainer leads from %s to %s', (location, expected) => {
   expect(fromContainer(['Location', location], 8080, prefix)[1]).toBe(expected)
+})
+
+it.each([
+  [[], 'private, no-store'],
+  [['public, max-age=60'], 'private, no-store'],
+  [['max-age=60'], 'private, no-store'],
+  [['Private, max-age=60'], 'Private, max-age=60'],
+  [['no-store'], 'no-store'],
+  [['private', 'PUBLIC'], 'private, no-store'],
+  [['private, public=1'], 'private, no-store'],
+  [['private, s-maxage=60'], 'private, no-store'],
+  [['private="set-cookie", max-age=60'], 'private, no-store'],
+  [['x=", private, ", max-age=60'], 'private, no-store'],
+  [['private, publicly'], 'private, publicly'],
+] as const)('fromContainer lets caches keep what says %j as %s', (said, expected) => {
+  const sent = [
+    ...said.flatMap(value => ['cache-control', value]),
+    ...['CDN-Cache-Control', 'public', 'X-Cdn-Cache-Control', 'public', 'Surrogate-Control', 'max-age=60'],
+  ]
+  const pairs = pairsOf(fromContainer(sent, 8080, prefix)).filter(pair => /cache|surrogate/i.test(pair))
+  expect(pairs.map(pair => pair.replace(/^cache-control: /i, ''))).toEqual([expected])
+})
+
+it('fromContainer forbids caches to keep an answer whose Cache-Control its Connection takes away', () => {
+  const pairs = pairsOf(fromContainer(['Connection', 'Cache-Control', 'Cache-Control', 'private'], 8080, prefix))
+  expect(pairs).toContain('Cache-Control: private, no-store')
 })

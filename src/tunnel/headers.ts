@@ -8,6 +8,8 @@ import { isToldByProxies, trailersToApp } from '../gateway/policy/to-app.ts'
 const credentials = new Set(['authorization', 'cookie', 'origin', 'referer'])
 /** Whatever a browser is shown there has no origin, and no cookie of ours is ever replaced. */
 const ours = new Set(['set-cookie', 'x-content-type-options'])
+/** For caches of others alone (RFC 9213, and what came before it): they obey it instead of `Cache-Control`. */
+const isForOtherCaches = (name: string) => name.endsWith('-cache-control') || name.startsWith('surrogate-')
 /** Under which a program in the container knows itself. */
 const own = /^https?:\/\/(?:localhost|127\.0\.0\.1)(?::(\d{1,5}))?(?=[/?#]|$)/i
 
@@ -26,10 +28,24 @@ export function toContainer(rawHeaders: HeaderList, port: number, prefix: string
 export function fromContainer(headers: HeaderList, port: number, prefix: string): string[] {
   const named = namedByConnection(headers)
   const kept = changed(headers, (name, value) => {
-    if (ours.has(name) || isOfOrigin(name) || (named.has(name) && name !== 'content-length')) return undefined
+    if (ours.has(name) || isOfOrigin(name) || isForOtherCaches(name) || (named.has(name) && name !== 'content-length'))
+      return undefined
     return name === 'location' || name === 'content-location' ? publicLocation(value, port, prefix) : value
   })
-  return [...kept, 'Content-Security-Policy', 'sandbox', 'X-Content-Type-Options', 'nosniff']
+  const own = ['Content-Security-Policy', 'sandbox', 'X-Content-Type-Options', 'nosniff']
+  return [...(isForItsReader(kept) ? kept : [...withoutCaching(kept), 'Cache-Control', 'private, no-store']), ...own]
+}
+
+const withoutCaching = (list: HeaderList) =>
+  changed(list, (name, value) => (name === 'cache-control' ? undefined : value))
+
+/** Whether an answer says that no cache of others may keep it. One with a text in quotes could say so in there alone. */
+function isForItsReader(list: HeaderList): boolean {
+  const values = list.filter((_, i) => i % 2 === 1 && list[i - 1]!.toLowerCase() === 'cache-control')
+  const all = values.join(',').toLowerCase()
+  const directives = all.split(',').map(each => each.trim())
+  const isShared = all.includes('"') || directives.some(each => /^(public|s-maxage)(?![\w-])/.test(each))
+  return !isShared && directives.some(each => each === 'private' || each === 'no-store')
 }
 
 /** An address in the container as clients can follow it. It may send them anywhere else. */

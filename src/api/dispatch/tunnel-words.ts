@@ -8,6 +8,6 @@ export const portWords = `Carries the request to a port of the container: HTTP a
 addresses where the engine gives containers a network of their own.
 
 - The container gets neither \`Authorization\` nor cookies, and no header that proxies set but \`X-Forwarded-Prefix\`.
-- Its answer sets no cookies, and a browser runs nothing of it.
+- Its answer sets no cookies, and a browser runs nothing of it. No cache of others may keep it.
 - An answer of Skylab itself has the common form of errors. All others are the program's.
 - The right to it is as for a shell.`
