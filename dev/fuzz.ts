@@ -11,6 +11,7 @@ import { setupLabs } from './fuzz/labs.ts'
 import { type FuzzOptions, parseFuzzOptions, usage } from './fuzz/options.ts'
 import type { Scene, SetupScene } from './fuzz/scene.ts'
 import { setupTenantScene } from './fuzz/tenants.ts'
+import { type Verdict, verdictOf } from './fuzz/verdict.ts'
 import { runCommand } from './process/program.ts'
 import { createProgress, type Progress } from './process/progress.ts'
 import { openRun } from './run/run.ts'
@@ -19,14 +20,6 @@ import { setup } from './setup/setup.ts'
 
 const ours = fileURLToPath(new URL('fuzz', import.meta.url))
 const kept = fileURLToPath(new URL('../.artefacts/fuzz', import.meta.url))
-/** The result of a run. */
-interface Verdict {
-  readonly ok: boolean
-  /** Number of answers by status, as the replicas counted them. */
-  readonly answers: Readonly<Record<string, number>>
-  /** Number of internal errors in the replicas' logs. */
-  readonly faults: number
-}
 
 async function fuzz(options: FuzzOptions, signal: AbortSignal): Promise<number> {
   const progress = createProgress()
@@ -96,22 +89,12 @@ async function makeUp({ program, options, scene, stateDir, progress, signal }: M
   })
 }
 
-/** Apart from Schemathesis' findings: did each replica survive, and without an internal error? */
 async function judge({ replicas }: Scene, stateDir: string, code: number): Promise<Verdict> {
-  const answers: Record<string, number> = {}
-  let faults = 0
-  for (const { name, monitoringUrl } of replicas) {
-    const text = await (await fetch(`${monitoringUrl}/metrics`)).text()
-    for (const [, status, count] of text.matchAll(
-      /^skylab_http_request_duration_seconds_count\{.*status="(\d+)".*\} (\d+)/gm,
-    )) {
-      answers[status!] = (answers[status!] ?? 0) + Number(count)
-    }
-    const log = readFileSync(join(stateDir, 'log', `${name}.log`), 'utf8')
-    faults += log.split('\n').filter(line => /"level":"(error|fatal)"/.test(line)).length
-  }
-  const serverErrors = Object.keys(answers).filter(status => status.startsWith('5') && status !== '503')
-  return { ok: code === 0 && faults === 0 && serverErrors.length === 0, answers, faults }
+  const told = replicas.map(async ({ name, monitoringUrl }) => ({
+    metrics: await (await fetch(`${monitoringUrl}/metrics`)).text(),
+    log: readFileSync(join(stateDir, 'log', `${name}.log`), 'utf8'),
+  }))
+  return verdictOf(code, await Promise.all(told))
 }
 
 await runCommand({ usage, parse: parseFuzzOptions, run: fuzz })
