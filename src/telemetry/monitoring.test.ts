@@ -9,6 +9,7 @@ import { createCostGauge } from './dispatch-cost.ts'
 import { createDispatchGauges } from './dispatch-gauges.ts'
 import { createDispatchMetrics } from './dispatch-metrics.ts'
 import { collectProcessMetrics, forgetLabs } from './metrics.ts'
+import { createTunnelMetrics } from './tunnel-metrics.ts'
 
 const read = (name: string) => readFileSync(new URL(`../../k8s/monitoring/${name}`, import.meta.url), 'utf8')
 
@@ -39,6 +40,7 @@ function servedSeries(): Map<string, readonly string[]> {
   createDispatchMetrics(registry)
   createCostGauge(registry, { machines: async () => [], types: new Set(), tenants: new Set() })
   createDispatchGauges(registry, { census: async () => undefined, owned: () => 0, spoolLagSeconds: () => 0 })
+  createTunnelMetrics(registry, () => 0)
   collectProcessMetrics(registry)
   return new Map(
     registry.getMetricsAsArray().flatMap(metric => {

@@ -8,12 +8,14 @@ import { Tunnels, type Wish } from './tunnels.ts'
 import { Visits } from './visits.ts'
 
 const uuid = 'zzzzz-dz642-000000000000001'
-const reached = { run: 7, address: '127.0.0.1:40000', pin: 'a'.repeat(64) }
+/** Nothing listens there. */
+const reached = { run: 7, address: '127.0.0.1:1', pin: 'a'.repeat(64) }
 
 function site(access = { Admin: true, User: true }) {
   const clock = new ManualClock()
   const lines: AuditEvent[] = []
   const listeners = new Set<() => void>()
+  const failures: unknown[][] = []
   const state = { reach: async () => reached, mayStay: true }
   const tunnels = new Tunnels({
     ...{ clock, access, limits: { perUser: 2, perReplica: 3 }, keysOf: () => [] },
@@ -23,7 +25,7 @@ function site(access = { Admin: true, User: true }) {
       return () => listeners.delete(listener)
     },
     visits: new Visits({ clock, auditor: { request: event => void lines.push(event) }, provider: 'static' }),
-    sight: { opened: () => {}, refused: () => {}, failed: () => {} },
+    sight: { opened: () => {}, refused: () => {}, failed: (...failure) => void failures.push(failure) },
   })
   const wish = (
     username = 'ada',
@@ -42,7 +44,7 @@ function site(access = { Admin: true, User: true }) {
     clock.advance(60_000)
     await setImmediate()
   }
-  return { tunnels, clock, state, wish, told, change, minute, listeners }
+  return { tunnels, clock, state, wish, told, change, minute, listeners, failures }
 }
 
 /** What became of a passage. */
@@ -73,6 +75,13 @@ describe('tunnels', () => {
     first!.leave()
     expect(tunnels.open).toBe(2)
     await tunnels.enter(wish('eve'))
+  })
+
+  it('tell which container was not reached, and where', async () => {
+    const { tunnels, wish, failures } = site()
+    const passage = await tunnels.enter(wish())
+    await expect(passage.connect()).rejects.toMatchObject({ why: 'unreachable' })
+    expect(failures).toEqual([['unreachable', { uuid, address: reached.address }]])
   })
 
   it('keep no place and no listener of what was refused', async () => {

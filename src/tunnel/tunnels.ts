@@ -183,7 +183,7 @@ export class Passage implements Watcher {
     } catch (error) {
       if (error instanceof TunnelFailed) {
         this.failure = error
-        sight.failed(error.why)
+        sight.failed(error.why, { uuid, address })
       }
       throw error
     }

@@ -25,7 +25,7 @@ const lingerMs = 10_000
 const connections = 64
 
 export function joinTunnels(basics: Basics, { containers, onMore, auditor, metrics }: TunnelShared) {
-  const { config, settings, clock } = basics
+  const { config, settings, clock, log } = basics
   const { token, previousTokens } = settings.dispatch!
   const tokens = [token, ...previousTokens].slice(0, mostProofs)
   const { Containers, tunnels: limits } = config.dispatch!
@@ -36,7 +36,10 @@ export function joinTunnels(basics: Basics, { containers, onMore, auditor, metri
     sight: {
       opened: kind => metrics.opened.inc({ kind, result: 'opened' }),
       refused: kind => metrics.opened.inc({ kind, result: 'refused' }),
-      failed: reason => metrics.failed.inc({ reason }),
+      failed: (reason, { uuid, address }) => {
+        metrics.failed.inc({ reason })
+        if (reason === 'stranger') log.warn({ container: uuid, address }, 'a stranger answers for a container')
+      },
     },
   })
   const pump = new Pump({ headMs, idleMs: limits.idleSeconds * 1000, freeMs, lingerMs, connections })

@@ -14,6 +14,10 @@ const leaks = (kind: string) => `skylab_dispatch_leaks_destroyed_total{instance=
 const vanished = (state: string) => `arvados_dispatchcloud_instances_disappeared{instance="a",state="${state}"}`
 const lag = 'skylab_dispatch_spool_lag_seconds{instance="a"}'
 
+const opened = (kind: string) => `skylab_dispatch_tunnels_total{instance="a",kind="${kind}",result="opened"}`
+const failed = (reason: string) => `skylab_dispatch_tunnel_failures_total{instance="a",reason="${reason}"}`
+const open = (replica: string) => `skylab_dispatch_tunnels_open{instance="${replica}"}`
+
 const stories: readonly Story[] = [
   { alert: 'SkylabDispatchDown', at: 5, series: { [ofTenants('a')]: '1x60' }, raised: true },
   { alert: 'SkylabDispatchDown', at: 5, series: always, raised: false },
@@ -65,6 +69,34 @@ const stories: readonly Story[] = [
   },
   { alert: 'SkylabDispatchSpoolLags', at: 30, series: { ...always, [lag]: '0x5 0+60x60' }, raised: true },
   { alert: 'SkylabDispatchSpoolLags', at: 30, series: { ...always, [lag]: '20x60' }, raised: false },
+  {
+    ...{ alert: 'SkylabDispatchTunnelsFail', at: 40, raised: true },
+    series: { ...always, [opened('port')]: '0+10x60', [opened('shell')]: '0+1x60', [failed('unreachable')]: '0+2x60' },
+  },
+  // One machine is away, among many; and all of them for a moment.
+  {
+    ...{ alert: 'SkylabDispatchTunnelsFail', at: 40, raised: false },
+    series: {
+      ...always,
+      [opened('port')]: '0+100x60',
+      [failed('unreachable')]: '0+2x60',
+      [failed('refused')]: '0+90x60',
+    },
+  },
+  {
+    ...{ alert: 'SkylabDispatchTunnelsFail', at: 40, raised: false },
+    series: { ...always, [opened('port')]: '0x10 5x60', [failed('unreachable')]: '0x10 4x60' },
+  },
+  {
+    ...{ alert: 'SkylabDispatchTunnelsFull', at: 30, raised: true },
+    series: { ...always, [open('a')]: '0x5 450x60', [open('b')]: '0x60' },
+  },
+  {
+    ...{ alert: 'SkylabDispatchTunnelsFull', at: 30, raised: false },
+    series: { ...always, [open('a')]: '0x5 300x60', [open('b')]: '300x60' },
+  },
+  { alert: 'SkylabDispatchStranger', at: 30, series: { ...always, [failed('stranger')]: '0x25 1x60' }, raised: true },
+  { alert: 'SkylabDispatchStranger', at: 30, series: { ...always, [failed('refused')]: '0+1x60' }, raised: false },
 ]
 
 export const dispatchAlertTests = testsOf(stories)
