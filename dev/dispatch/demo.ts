@@ -39,7 +39,13 @@ export async function demoOfDispatch(options: DemoOptions, signal: AbortSignal):
   const run = await openRun(progress)
   let shown: { report: DispatchReport; ended: Ended } | undefined
   try {
-    const site = await startDispatch({ ...options, stateDir: run.stateDir, progress, signal })
+    const site = await startDispatch({
+      ...options,
+      stateDir: run.stateDir,
+      progress,
+      signal,
+      overrides: { shells: true },
+    })
     try {
       const stage = makeStage(site, text => say(options, `${text}\n`), signal)
       shown = await show({ options, progress, signal }, stage, roundSeconds(systemClock.monotonicMs() - begunMs))

@@ -3,6 +3,15 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startTimeOf } from '../process/process.ts'
 
+/** Tells the pid in its argument, at a port that it writes down. */
+const server = `const { renameSync, writeFileSync } = require('node:fs')
+const server = require('node:http').createServer((_, answer) => answer.end(process.argv[2]))
+server.listen(0, '127.0.0.1', () => {
+  writeFileSync('port.new', String(server.address().port))
+  renameSync('port.new', 'port')
+})
+`
+
 export class Patient {
   readonly #folder: string
 
@@ -10,13 +19,16 @@ export class Patient {
   constructor(stateDir: string, name: string) {
     this.#folder = join(stateDir, name)
     mkdirSync(this.#folder)
+    writeFileSync(join(this.#folder, 'server.cjs'), server)
   }
 
   /** It ends by itself once its folder is gone, whatever became of the demo. */
   get command(): readonly string[] {
     const script = [
       'echo $$ >> pids; echo "$$ waits for a word"',
+      `'${process.execPath}' server.cjs $$ & listener=$!`,
       'until [ -e go ] || [ ! -e pids ]; do sleep 0.1; done',
+      'kill $listener',
       'echo $$ >> pids; echo "$$ has got it"',
     ]
     return ['sh', '-c', `cd ${this.#folder} && { ${script.join('; ')}; }`]
@@ -30,6 +42,12 @@ export class Patient {
   pids(): readonly number[] {
     const file = join(this.#folder, 'pids')
     return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n').map(Number) : []
+  }
+
+  /** Where its program listens; null before it does. */
+  port(): number | null {
+    const file = join(this.#folder, 'port')
+    return existsSync(file) ? Number(readFileSync(file, 'utf8')) : null
   }
 
   /** Its process, which no other one can be; null without one. */

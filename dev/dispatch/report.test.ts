@@ -15,6 +15,7 @@ const container = {
 const facts: Facts = {
   containers: Array.from({ length: containerCount }, () => container),
   orphan: { uuid: container.uuid, machine: 'lo-1', killed: 'replica-1', keptBy: 'replica-2', sameProcess: true },
+  inside: { asked: 'replica-2', shell: true, port: true, unkept: true },
   ...{ held: 'lo-2', drained: 'lo-3', late: [], stayed: ['lo-2'] },
 }
 const withOne = (over: Partial<typeof container>) => [...facts.containers.slice(1), { ...container, ...over }]
@@ -29,6 +30,9 @@ it.each<[string, Partial<Facts>, RegExp]>([
   ['one failed', { containers: withOne({ exitCode: 1 }) }, /exit code 1/],
   ['one began twice', { containers: withOne({ runs: 2 }) }, /began 2 times/],
   ['another process went on', { orphan: { ...facts.orphan, sameProcess: false } }, /no longer the process/],
+  ['the shell was cut', { inside: { ...facts.inside, shell: false } }, /the shell in .* did not go on/],
+  ['the port was not reached', { inside: { ...facts.inside, port: false } }, /the port of .* was not reached/],
+  ['the next keeper came too soon', { inside: { ...facts.inside, unkept: false } }, /lo-1 had a keeper again/],
   ['a held or drained machine got more', { late: ['zzzzz-1'] }, /began there: zzzzz-1/],
   ['another machine stayed', { stayed: ['lo-2', 'lo-4'] }, /lo-2 lo-4 stayed, where lo-2 is held/],
   ['the held machine did not stay', { stayed: [] }, /no machine stayed, where lo-2 is held/],

@@ -28,9 +28,21 @@ export interface Orphan {
   readonly sameProcess: boolean
 }
 
+/** A shell in it, and its HTTP port, through a replica that was not its keeper. */
+export interface Inside {
+  readonly asked: string
+  /** Whether the one shell said which run it is in before the kill, while nobody kept the machine, and afterwards. */
+  readonly shell: boolean
+  /** The same of the port. */
+  readonly port: boolean
+  /** Whether nobody kept the machine when both had answered for the second time. */
+  readonly unkept: boolean
+}
+
 export interface Facts {
   readonly containers: readonly ContainerOutcome[]
   readonly orphan: Orphan
+  readonly inside: Inside
   /** Machines, by the cloud's id. */
   readonly held: string
   readonly drained: string
@@ -76,7 +88,7 @@ export interface DispatchReport extends Facts {
 }
 
 /** @throws at the first fact that is not as the story says */
-export function requireFacts({ containers, orphan, held, late, stayed }: Facts): void {
+export function requireFacts({ containers, orphan, inside, held, late, stayed }: Facts): void {
   const demand = (isSo: boolean, words: string) => {
     if (!isSo) throw new Error(words)
   }
@@ -86,6 +98,9 @@ export function requireFacts({ containers, orphan, held, late, stayed }: Facts):
     demand(runs === 1, `${uuid} began ${runs} times`)
   }
   demand(orphan.sameProcess, `${orphan.uuid} is no longer the process that it was before its keeper was killed`)
+  demand(inside.unkept, `${orphan.machine} had a keeper again before its container was asked`)
+  demand(inside.shell, `the shell in ${orphan.uuid} did not go on while its keeper was killed`)
+  demand(inside.port, `the port of ${orphan.uuid} was not reached while its keeper was killed`)
   demand(late.length === 0, `after hold and drain these began there: ${late.join(' ')}`)
   demand(stayed.join() === held, `${stayed.join(' ') || 'no machine'} stayed, where ${held} is held`)
 }

@@ -36,6 +36,8 @@ type CloudInput = Partial<NonNullable<ConfigInput['dispatch']>['CloudVMs']>
 
 export interface DispatchSite {
   readonly stateDir: string
+  /** Of `skylab`. */
+  readonly program: string
   readonly redis: Redis
   readonly replicas: readonly Replica[]
   readonly users: DemoUsers
@@ -58,10 +60,12 @@ export interface DispatchSiteOptions {
   readonly overrides?: {
     readonly api?: ConfigInput['api']
     readonly cloud?: CloudInput
+    /** Whether owners reach into their containers. Default: administrators alone do. */
+    readonly shells?: boolean
   }
 }
 
-export const setupDispatch = (progress: Progress, signal?: AbortSignal) => setup(['redis'], progress, signal)
+export const setupDispatch = (progress: Progress, signal?: AbortSignal) => setup(['redis', 'ssh'], progress, signal)
 
 export const cloudOf = (stateDir: string): Machines => new Machines(join(stateDir, 'cloud'))
 
@@ -79,7 +83,7 @@ export async function startDispatch(options: DispatchSiteOptions): Promise<Dispa
     startReplicas({ ...options, program, configFile }),
   )
   const tokenFiles = { users: at(files.tokens), management: at(files.managementToken) }
-  return { stateDir, redis, replicas, users, managementToken, tokenFiles, cloud: cloudOf(stateDir) }
+  return { stateDir, program, redis, replicas, users, managementToken, tokenFiles, cloud: cloudOf(stateDir) }
 }
 
 interface ReplicasPlan extends DispatchSiteOptions {
@@ -143,5 +147,12 @@ function configOf(redisUrl: string, { stateDir, overrides = {} }: DispatchSiteOp
   const cloud = { ...quickTimes, MaxInstances: mostMachines, ...overrides.cloud }
   const config = dispatchConfig({ url: redisUrl, keyPrefix }, dispatchBlock(cloudOf(stateDir).folder, cloud))
   const engine = { leaseTtlMs: 3000, scanIntervalMs: 500 }
-  return { ...config, engine, api: { ...config.api, ...overrides.api } }
+  const dispatch = config.dispatch!
+  const containers = { ...dispatch.Containers, ...(overrides.shells && { ShellAccess: { User: true } }) }
+  return {
+    ...config,
+    engine,
+    api: { ...config.api, ...overrides.api },
+    dispatch: { ...dispatch, Containers: containers },
+  }
 }

@@ -1,12 +1,15 @@
 /** The story of the demo of containers: twelve of them, a keeper that is killed, a machine on hold and one that is drained. */
+import { prefixes } from '../../src/api/dispatch/parts.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { roundSeconds } from '../demo/say.ts'
 import { waitUntil } from '../process/api-client.ts'
+import type { Replica } from '../stack/replicas.ts'
 import { DispatchClient, type SeenContainer } from './client.ts'
 import { isConnected } from './kernel.ts'
 import { Patient } from './patient.ts'
 import { type ContainerOutcome, containerCount, type DispatchReport, type Facts, type Orphan } from './report.ts'
 import { type DispatchSite, machineTypes, mostMachines } from './site.ts'
+import { type Heard, Visitor } from './visitor.ts'
 
 /** Against hanging, not for speed. */
 const limitMs = 120_000
@@ -49,7 +52,7 @@ export async function tellStory(stage: Stage): Promise<Told> {
   const [kept, held, drained] = running.containers as [SeenContainer, SeenContainer, SeenContainer]
   const known = await begunOn(stage, held.instance, drained.instance)
   await manage(stage, held, drained)
-  const { orphan, takeOver } = await killKeeper(stage, kept, patients[0]!)
+  const { orphan, takeOver, inside } = await killKeeper(stage, kept, patients[0]!)
   tell('\nThe three get their word, and the queue goes on:')
   for (const patient of patients) patient.letGo()
   const containers = await untilComplete(stage, submitted)
@@ -63,7 +66,7 @@ export async function tellStory(stage: Stage): Promise<Told> {
   tell(`  ${drained.instance}, which was drained, ended after its container; the others when nothing was left for them`)
   const late = (await begunOn(stage, held.instance, drained.instance)).filter(uuid => !known.includes(uuid))
   const isSame = orphan.sameProcess && after !== undefined && before === after
-  const facts = { containers, orphan: { ...orphan, sameProcess: isSame }, late, stayed }
+  const facts = { containers, orphan: { ...orphan, sameProcess: isSame }, inside, late, stayed }
   return {
     facts: { ...facts, held: held.instance, drained: drained.instance },
     seconds: { firstContainer: running.first, takeOver, allComplete, empty },
@@ -131,25 +134,60 @@ async function killKeeper(stage: Stage, kept: SeenContainer, patient: Patient) {
   await until(stage, `a keeper of ${kept.instance}`, async () => keeper() !== undefined && patient.identity() !== null)
   const killed = keeper()!
   const [before, killedPid] = [patient.identity(), killed.pid]
+  const isKept = () => ![undefined, killedPid].includes(keeper()?.pid)
+  const visit = await lookInside(stage, kept, patient, site.replicas.find(each => each !== killed)!)
   tell(
     `\nOne replica keeps each machine, by its one SSH connection. ${killed.name} keeps the first one, and is killed:`,
   )
   tell(`  kill -9 ${killedPid}`)
   const begunMs = systemClock.monotonicMs()
   killed.kill()
-  await until(stage, `another keeper of ${kept.instance}`, async () => {
-    const next = keeper()
-    return next !== undefined && next.pid !== killedPid
-  })
+  await visit.again('meanwhile', () => (isKept() ? 'with another keeper' : 'while nobody keeps the machine'))
+  const unkept = !isKept()
+  await until(stage, `another keeper of ${kept.instance}`, async () => isKept())
   const takeOver = since(begunMs)
   const keptBy = keeper() ?? killed
   const sameProcess = before !== null && patient.identity() === before
   const who = keptBy === killed ? `${keptBy.name}, started again,` : keptBy.name
   tell(`  after ${takeOver} s ${who} keeps ${kept.instance}; the container goes on as pid ${patient.pids()[0]}`)
+  await visit.again('afterwards', () => 'with another keeper')
   const orphan: Orphan = {
     ...{ uuid: kept.uuid, machine: kept.instance, killed: killed.name, keptBy: keptBy.name, sameProcess },
   }
-  return { orphan, takeOver }
+  return { orphan, takeOver, inside: { ...visit.end(), unkept } }
+}
+
+/** Opens a shell in a container, and asks its port. Both are asked again later, with another word for the shell. */
+async function lookInside(stage: Stage, { uuid }: SeenContainer, patient: Patient, at: Replica) {
+  const { site, tell } = stage
+  await until(stage, `the port of ${uuid}`, async () => patient.port() !== null)
+  const port = patient.port()!
+  const signal = AbortSignal.any([stage.signal, AbortSignal.timeout(limitMs)])
+  const { program, stateDir } = site
+  const visitor = new Visitor({ uuid, port, signal, program, stateDir, url: at.url, token: site.users.ada!.token })
+  const heard = [await visitor.ask('before')]
+  const [{ shell, http }] = heard as [Heard]
+  tell(
+    `\nada opens a shell in the first container, and asks its HTTP port, at ${at.name}, which does not keep its machine:`,
+  )
+  tell(`  the shell, by skylab shell ${uuid}, says "${shell}"`)
+  tell(`  GET ${prefixes.user}/containers/${uuid}/ports/${port}/  is answered ${http}, the pid of its process`)
+  return {
+    again: async (word: string, when: () => string) => {
+      const next = await visitor.ask(word)
+      heard.push(next)
+      tell(`  ${when()}, the same shell says "${next.shell}", and the port answers ${next.http}`)
+    },
+    end: () => {
+      visitor.close()
+      const run = shell.slice('before '.length)
+      return {
+        asked: at.name,
+        shell: run.startsWith(`${uuid} `) && heard.every(each => each.shell.endsWith(` ${run}`)),
+        port: heard.every(each => each.http === String(patient.pids()[0])),
+      }
+    },
+  }
 }
 
 async function untilComplete(stage: Stage, submitted: readonly Submitted[]): Promise<ContainerOutcome[]> {

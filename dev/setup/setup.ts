@@ -26,7 +26,9 @@ export type Need =
   | 'java'
   | 'prometheus'
   | 'python'
+  | 'ssh'
   | 'machines'
+  | 'vms'
   | 'containers'
 
 /** Debian's Python makes no virtual environments without this package; other Pythons do. */
@@ -74,12 +76,19 @@ const debianParts: Record<Need, DebianPart[]> = {
   java: [debianProgram('default-jre-headless', 'java')],
   prometheus: [debianProgram('prometheus', 'promtool')],
   python: [debianProgram('python3'), pythonVenv],
+  ssh: [debianProgram('openssh-client', 'ssh')],
   machines: [
     debianProgram('openssh-server', 'sshd'),
     debianProgram('openssh-client', 'ssh-keygen'),
     debianProgram('catatonit'),
     debianProgram('iproute2', 'ip'),
     debianProgram('util-linux', 'unshare'),
+  ],
+  vms: [
+    debianProgram('qemu-system-x86', 'qemu-system-x86_64'),
+    debianProgram('debootstrap'),
+    debianProgram('e2fsprogs', 'mke2fs'),
+    debianProgram('iproute2', 'ip'),
   ],
   containers: [debianProgram('podman'), debianProgram('runc'), debianProgram('libc-bin', 'ldd')],
 }
@@ -104,7 +113,9 @@ const goParts: Record<Need, GoProgram[]> = {
   java: [],
   prometheus: [],
   python: [],
+  ssh: [],
   machines: [],
+  vms: [],
   containers: [],
 }
 
