@@ -22,6 +22,9 @@ const beside = 'test/integration/idle/**/*.test.ts'
 /** Take-overs are timed here too, and who enforces NetworkPolicies holds up every pod's connections. */
 const aloneOnNode = ['test/integration/faults/**/*.node.test.ts', 'test/integration/network-policy.node.test.ts']
 
+/** Real machines under qemu: only `npm test -- --vm` starts them. */
+const vms = 'test/integration/dispatch/vm*.test.ts'
+
 /** Vitest sorts by durations, and by sizes where it has none: the file that runs most attacks is one of the shortest. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -55,7 +58,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/integration/**/*.test.ts'],
-          exclude: ['test/integration/faults/**', '**/*.node.test.ts', beside],
+          exclude: ['test/integration/faults/**', '**/*.node.test.ts', beside, vms],
           maxWorkers: workers,
           maxConcurrency,
           // Half a second of processor time for each file is the client of Kubernetes alone.
@@ -123,6 +126,10 @@ export default defineConfig({
           fileParallelism: false,
           ...patient,
         },
+      },
+      {
+        // Needs Redis alone. A boot takes half a minute of a processor.
+        test: { name: 'vm', include: [vms], fileParallelism: false, ...patient, testTimeout: 600_000 },
       },
     ],
   },

@@ -2,13 +2,13 @@
 import { existsSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { aborted, runCommand } from './process/program.ts'
-import { createProgress } from './process/progress.ts'
+import { createProgress, type Progress } from './process/progress.ts'
 import { whyNoRealNode } from './run/claim.ts'
 import { redisImage } from './setup/versions.ts'
 import { formatCounts, formatFailures } from './test/counts.ts'
 import { parseTestOptions, type TestOptions, usage } from './test/options.ts'
 import { setupPython } from './test/python.ts'
-import { onCluster, setupSuites, setupUnit } from './test/runs.ts'
+import { onCluster, setupSuites, setupUnit, setupVms } from './test/runs.ts'
 import { runSuites, type TestContext } from './test/schedule.ts'
 
 const logsFolder = fileURLToPath(new URL('../.artefacts/test-logs', import.meta.url))
@@ -17,11 +17,11 @@ async function test(options: TestOptions, signal: AbortSignal): Promise<number> 
   const progress = createProgress()
   // For the control plane, which uses most of the processors while tests run (`dev/kube/control-plane.ts`).
   process.env.GOGC ??= '400'
-  const { choice, unit, realNode } = options
+  const { choice, unit, vm } = options
   if (options.redisInContainers || choice.containers)
     await (await import('./process/containers.ts')).assertEngineAnswers()
-  const tools = unit ? await setupUnit(progress, signal) : await setupSuites(choice, realNode, progress, signal)
-  if (options.whole && !unit) await setupPython(progress, signal)
+  const tools = await setupFor(options, progress, signal)
+  if (options.whole && !unit && !vm) await setupPython(progress, signal)
   const context: TestContext = {
     options,
     choice,
@@ -30,7 +30,7 @@ async function test(options: TestOptions, signal: AbortSignal): Promise<number> 
     progress,
     signal,
     logsFolder,
-    rightsName: options.whole && !options.cluster ? 'test' : undefined,
+    rightsName: options.whole && !options.cluster && !vm ? 'test' : undefined,
   }
   if (options.cluster) return stay(context)
   rmSync(logsFolder, { recursive: true, force: true })
@@ -39,6 +39,11 @@ async function test(options: TestOptions, signal: AbortSignal): Promise<number> 
   if (existsSync(logsFolder)) progress.say(`Logs of what failed: ${logsFolder}`)
   process.stdout.write(`${formatFailures(counts)}${formatCounts(counts)}\n`)
   return counts.failed === 0 ? 0 : 1
+}
+
+function setupFor({ unit, vm, choice, realNode }: TestOptions, progress: Progress, signal: AbortSignal) {
+  if (vm) return setupVms(progress, signal)
+  return unit ? setupUnit(progress, signal) : setupSuites(choice, realNode, progress, signal)
 }
 
 const redisImageOf = ({ redisInContainers }: TestOptions) =>

@@ -133,7 +133,7 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   'dev/run': ['dev/process', 'dev/node'],
   'dev/cluster': ['dev/process', 'dev/setup', 'dev/kube', 'dev/node', 'dev/run'],
   'dev/stack': ['src', 'dev/process', 'dev/redis', 'dev/setup', 'dev/image', 'dev/kube', 'dev/run', 'dev/cluster'],
-  'dev/cloud': ['src/base', 'src/config', 'dev/process', 'dev/setup'],
+  'dev/cloud': ['src/base', 'src/config', 'dev/process', 'dev/setup', 'dev/image'],
   dev: ['src', 'dev', 'test/kit', 'docs'],
   'test/kit': ['src', 'dev'],
   test: ['src', 'dev', 'test'],

@@ -64,8 +64,22 @@ export async function startTestCluster(options: TestClusterOptions): Promise<Tes
     haproxy: tools.program('haproxy'),
     kubectl: tools.program('kubectl'),
   }
-  const file = join(stateDir, 'test-bed.json')
-  writeFileSync(file, JSON.stringify(testBed), { mode: 0o600 })
   const { apply, auditLog } = cluster
-  return { env: { [testBedVariable]: file }, apply, auditLog, controllerKubeconfig, stop: () => cluster.stop() }
+  return { env: writeBed(testBed), apply, auditLog, controllerKubeconfig, stop: () => cluster.stop() }
+}
+
+/** A bed for tests whose replicas use Redis alone. @returns variables for the tests' environment */
+export async function bedWithoutCluster(stateDir: string, signal: AbortSignal): Promise<TestCluster['env']> {
+  await buildProgram(stateDir, signal)
+  const none = '/nonexistent'
+  return writeBed({
+    ...{ kubeconfig: none, controllerKubeconfig: none, auditLog: null, labsOnKwok: false, hasRegistry: false },
+    ...{ images: {}, stateDir, redisImage: null, haproxy: '', kubectl: '' },
+  })
+}
+
+function writeBed(testBed: TestBed): TestCluster['env'] {
+  const file = join(testBed.stateDir, 'test-bed.json')
+  writeFileSync(file, JSON.stringify(testBed), { mode: 0o600 })
+  return { [testBedVariable]: file }
 }

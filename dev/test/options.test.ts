@@ -7,12 +7,16 @@ test('parseTestOptions runs everything by default, on a real node when the machi
   expect(parseTestOptions([], false)).toMatchObject({ realNode: false })
 })
 
-test.each([['--no-real-node'], ['--unit'], ['--kubeconfig=mine'], ['--context=mine'], ['--containers=cluster']])(
-  'parseTestOptions takes no real node with %s',
-  option => {
-    expect(parseTestOptions([option], true).realNode).toBe(false)
-  },
-)
+test.each([
+  ['--no-real-node'],
+  ['--unit'],
+  ['--vm'],
+  ['--kubeconfig=mine'],
+  ['--context=mine'],
+  ['--containers=cluster'],
+])('parseTestOptions takes no real node with %s', option => {
+  expect(parseTestOptions([option], true).realNode).toBe(false)
+})
 
 test('parseTestOptions keeps filters and a pattern for vitest, and leaves out suites without filters', () => {
   const options = parseTestOptions(['streams', '-t', 'a lab', 'faults'], true)
@@ -33,6 +37,8 @@ test.each([
 test.each([
   [['--fast'], /--fast/],
   [['--containers', 'all'], /--containers: redis, cluster, both, not all/],
+  [['--vm', '--unit'], /--vm: not with --unit/],
+  [['--vm', '--containers', 'redis'], /--vm: not with --containers/],
   [['--containers', 'both', '--context', 'mine'], /--containers: not with an existing cluster/],
 ])('parseTestOptions refuses %j', (args, words) => {
   expect(() => parseTestOptions(args, true)).toThrow(UsageError)

@@ -2,6 +2,7 @@
 import { cpSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { motoEnvironment } from '../cloud/moto.ts'
+import { vmImage } from '../cloud/vm/image.ts'
 import type { ClusterChoice } from '../cluster/types.ts'
 import { keepRights } from '../kube/rights.ts'
 import { waitUntil } from '../process/api-client.ts'
@@ -52,6 +53,14 @@ const cloudNeeds: readonly Need[] = ['python', 'machines']
 export async function setupUnit(progress: Progress, signal: AbortSignal): Promise<Tools> {
   const tools = await setup(['redis', 'postgres', 'balancer', ...cloudNeeds], progress, signal)
   await motoEnvironment(progress, signal)
+  return tools
+}
+
+/** Installs what real machines need, and makes their disk. */
+export async function setupVms(progress: Progress, signal: AbortSignal): Promise<Tools> {
+  const tools = await setup(['redis', 'vms', ...cloudNeeds], progress, signal)
+  await motoEnvironment(progress, signal)
+  await vmImage(progress, signal)
   return tools
 }
 

@@ -3,6 +3,7 @@
  * compute; then what is timed, one after another.
  */
 import { together } from '../process/command.ts'
+import { bedWithoutCluster } from './cluster.ts'
 import { type Counts, explained, failure, noTests, sum } from './counts.ts'
 import type { TestOptions } from './options.ts'
 import { checkPythonTypes, lintPython, type PythonSuite, runPytest } from './python.ts'
@@ -20,6 +21,7 @@ const onNode = 'tests on a real node'
 export async function runSuites(context: TestContext): Promise<Counts> {
   const suites = new Suites(context)
   if (context.options.unit) await suites.ofCheckout()
+  else if (context.options.vm) await suites.onVms()
   else await suites.all()
   return suites.counts
 }
@@ -61,6 +63,17 @@ class Suites {
     await together(
       this.#suite('unit tests', () => onRun(this.#context, folder => this.#vitest({ folder, env: {} }, unit!))),
       options.whole && !options.unit ? this.#ofPython() : undefined,
+    )
+  }
+
+  /** Without a cluster. */
+  async onVms(): Promise<void> {
+    const { options, signal } = this.#context
+    const [run] = runsOf(['vm'], options)
+    await this.#suite('tests on real machines', () =>
+      onRun(this.#context, async folder =>
+        this.#vitest({ folder, env: await bedWithoutCluster(folder, signal) }, run!),
+      ),
     )
   }
 

@@ -23,6 +23,14 @@ test('attackProjects runs the attacks on idle labs by themselves', () => {
   expect(of('faults').exclude).toEqual(expect.arrayContaining(of('idle-faults').include))
 })
 
+test('no project but that of real machines has their tests', () => {
+  const [vms] = of('vm').include
+  expect(of('integration').exclude).toContain(vms)
+  const folder = vms!.slice(0, vms!.lastIndexOf('/'))
+  const others = projects.filter(({ test }) => !['vm', 'integration'].includes(test.name))
+  expect(others.filter(({ test }) => test.include.some(each => each.startsWith(folder)))).toEqual([])
+})
+
 test('an attack runs by itself where a filter names it, and not a second time in a whole run', () => {
   expect(vitestArgs('attack', { filters: [], pattern: '^T24' })).toBeNull()
   expect(vitestArgs('faults', { filters: [], pattern: '^T24' })).toEqual(['-t', '^T24'])

@@ -85,6 +85,7 @@ export type Project =
   | 'crowd'
   | 'node'
   | 'node-alone'
+  | 'vm'
 
 /** Attacks on a cluster with nodes of KWOK, in this order: the last one's remains go with the cluster. */
 export const attackProjects = ['faults', 'idle-faults', 'attack', 'crowd'] as const satisfies readonly Project[]

@@ -9,19 +9,12 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { searchPath } from '../../process/command.ts'
 import { marker } from '../../process/process.ts'
+import type { Host, HostSpec } from './host.ts'
 import type { Network } from './network.ts'
 
 const bootScript = fileURLToPath(new URL('boot.sh', import.meta.url))
 
-export interface MachineSpec {
-  readonly id: string
-  readonly address: string
-  /** A script that it runs as root. */
-  readonly userData: string
-  readonly network: Network
-  /** Its network card at this machine's side. */
-  readonly card: string
-  readonly stateDir: string
+export interface MachineSpec extends HostSpec {
   readonly diskBytes: number
   /** Paths of this machine that it has too, at the same place, and cannot change. */
   readonly shared: readonly string[]
@@ -29,13 +22,11 @@ export interface MachineSpec {
   readonly written: readonly string[]
 }
 
-export class Machine {
+export class Machine implements Host {
   readonly id: string
   readonly address: string
   readonly card: string
-  /** Resolves when the user data have run; rejects when it ends before. */
   readonly booted: Promise<void>
-  /** Resolves when nothing of it runs any more. */
   readonly ended: Promise<void>
   readonly #child: ChildProcess
   readonly #network: Network
@@ -79,7 +70,6 @@ export class Machine {
     return !this.#isEnded
   }
 
-  /** As if the cable of its power was pulled. */
   async powerOff(): Promise<void> {
     if (this.#isEnded) return
     // Its first process takes all others along before its parent hears of its end.

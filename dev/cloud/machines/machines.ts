@@ -1,49 +1,52 @@
 /** All virtual machines of one cloud. */
+import type { Host, HostSpec } from './host.ts'
 import { Machine } from './machine.ts'
 import { type Network, openNetwork } from './network.ts'
 
-export interface MachinesOptions {
+export interface MachinesPlace {
   readonly stateDir: string
+  /** Called when one ends by itself. */
+  readonly onEnd?: (id: string) => void
+}
+
+export interface MachinesOptions extends MachinesPlace {
   /** Paths of this machine that all of them have too, such as a program; without blanks. */
   readonly shared?: readonly string[]
   /** The same for folders that they write too, such as one where all containers leave a mark. */
   readonly written?: readonly string[]
   /** Of the changes on the disk of each. Default 256 MiB; they are in memory as far as they are used. */
   readonly diskBytes?: number
-  /** Called when one ends by itself. */
-  readonly onEnd?: (id: string) => void
 }
 
-export class Machines {
+export class Machines<H extends Host = Machine> {
   readonly network: Network
-  readonly #options: MachinesOptions
-  readonly #all = new Map<string, Machine>()
+  readonly #place: MachinesPlace
+  readonly #start: (spec: HostSpec) => H
+  readonly #all = new Map<string, H>()
   readonly #leaving = new Set<string>()
   #cards = 0
 
-  static async open(options: MachinesOptions): Promise<Machines> {
-    return new Machines(options, await openNetwork())
+  /** Machines of namespaces. */
+  static open({ shared = [], written = [], diskBytes = 256 << 20, ...place }: MachinesOptions): Promise<Machines> {
+    return Machines.of(place, spec => new Machine({ ...spec, shared, written, diskBytes }))
   }
 
-  private constructor(options: MachinesOptions, network: Network) {
-    this.#options = options
+  /** Machines of any kind. */
+  static async of<H extends Host>(place: MachinesPlace, start: (spec: HostSpec) => H): Promise<Machines<H>> {
+    return new Machines(place, await openNetwork(), start)
+  }
+
+  private constructor(place: MachinesPlace, network: Network, start: (spec: HostSpec) => H) {
+    this.#place = place
+    this.#start = start
     this.network = network
   }
 
-  boot({ id, address, userData }: { id: string; address: string; userData: string }): Machine {
-    const { stateDir, shared = [], written = [], diskBytes = 256 << 20, onEnd } = this.#options
-    const card = `${this.network.bridge}v${this.#cards++}`
-    const machine = new Machine({
-      id,
-      address,
-      userData,
-      card,
-      stateDir,
-      shared,
-      written,
-      diskBytes,
-      network: this.network,
-    })
+  boot({ id, address, userData }: Pick<HostSpec, 'id' | 'address' | 'userData'>): H {
+    const { stateDir, onEnd } = this.#place
+    const { network } = this
+    const card = `${network.bridge}v${this.#cards++}`
+    const machine = this.#start({ id, address, userData, card, stateDir, network })
     this.#all.set(id, machine)
     void machine.ended.then(() => {
       if (this.#all.get(id) === machine && !this.#leaving.has(id)) onEnd?.(id)
@@ -52,13 +55,13 @@ export class Machines {
   }
 
   /** @throws when there is none of this id */
-  get(id: string): Machine {
+  get(id: string): H {
     const machine = this.#all.get(id)
     if (!machine) throw new Error(`there is no machine ${id}`)
     return machine
   }
 
-  get running(): readonly Machine[] {
+  get running(): readonly H[] {
     return [...this.#all.values()].filter(({ isRunning }) => isRunning)
   }
 
@@ -69,7 +72,7 @@ export class Machines {
   }
 
   /** Starts it anew at its address: keys of users stay, what was in /run is gone, and its host key is another one. */
-  async reboot(id: string): Promise<Machine> {
+  async reboot(this: Machines, id: string): Promise<Machine> {
     const before = this.get(id)
     const keys = before.read('/root/.ssh/authorized_keys')
     return this.#exchange(
@@ -79,11 +82,11 @@ export class Machines {
   }
 
   /** Lets another machine come up at its address. */
-  replace(id: string, userData: string): Promise<Machine> {
+  replace(id: string, userData: string): Promise<H> {
     return this.#exchange(this.get(id), userData)
   }
 
-  async #exchange(before: Machine, userData: string): Promise<Machine> {
+  async #exchange(before: H, userData: string): Promise<H> {
     this.#leaving.add(before.id)
     await before.powerOff()
     this.#leaving.delete(before.id)

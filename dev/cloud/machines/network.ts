@@ -50,7 +50,7 @@ async function remove(bridge: string): Promise<void> {
 }
 
 /** The next machine at an address has the same one: others remember it for half a minute. */
-const hardwareOf = (address: string) =>
+export const hardwareOf = (address: string) =>
   ['02', '5b', ...address.split('.').map(part => Number(part).toString(16).padStart(2, '0'))].join(':')
 
 async function opened(number: number, lock: Lock): Promise<Network> {

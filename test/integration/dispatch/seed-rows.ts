@@ -146,6 +146,7 @@ export const dispatchRows: readonly SeedRow[] = [
     tests: [
       [ssh('channel'), 'asks systemd by default'],
       [ssh('channel'), 'is ready when its command succeeds, and says why not'],
+      [fleet('vm'), 'a container runs to its end on a machine whose systemd has started everything'],
     ],
   },
   {
@@ -315,6 +316,7 @@ export const dispatchRows: readonly SeedRow[] = [
       [runner('fence'), 'is refused below the highest of its container'],
       [store('dispatch-model'), 'no history lets a container run twice, or be lost, or keys disagree'],
       [attacks('overlaps'), 'dispatch V1 stopped before the start'],
+      [fleet('vm'), 'a container begins anew, and never twice at once, when its machine %s'],
     ],
   },
   {
