@@ -1,9 +1,10 @@
 /** Commands on a machine, short and long ones, against OpenSSH; and what a machine may do to them. */
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { Refused, Unreachable } from './errors.ts'
-import { type Answer, says, silence } from './testing/liar.ts'
+import { type Answer, keepalive, says, silence } from './testing/liar.ts'
 import { errorOf, Site } from './testing/site.ts'
 
 /** Against hanging: processes start late on a busy machine. */
@@ -176,7 +177,33 @@ describe('close', () => {
   })
 })
 
-test('a machine that says nothing any more is unreachable after three questions', async () => {
+test('a machine is asked whether it is there when it says nothing, and not when it speaks', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  try {
+    let speak = () => {}
+    const server = await site.liar({
+      answer: proved(channel => {
+        speak = () => void channel.write('x')
+        speak()
+      }),
+    })
+    const machine = await site.connect(server, { keepaliveMs: 10_000 })
+    const channel = await machine.channel('speak')
+    for (let word = 0; word < 5; word += 1) {
+      await once(channel, 'data')
+      vi.advanceTimersByTime(9_000)
+      speak()
+    }
+    await once(channel, 'data')
+    expect(server.asked).not.toContain(keepalive)
+    vi.advanceTimersByTime(10_000)
+    await expect.poll(() => server.asked, soon).toContain(keepalive)
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('a machine that says nothing any more is unreachable after two questions', async () => {
   const server = await site.sshd()
   const machine = await site.connect(server, { keepaliveMs: 30 })
   await machine.exec('true')

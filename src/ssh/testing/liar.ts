@@ -26,6 +26,10 @@ export const says =
 
 export const silence: Answer = () => {}
 
+/** The question whether the other side is there. ssh2 answers it by itself. */
+export const keepalive = 'keepalive@openssh.com'
+const inbound = `Inbound: GLOBAL_REQUEST (${keepalive})`
+
 export class Liar {
   /** In order: `login USER`, `exec COMMAND`, and any other request by its name. */
   readonly asked: string[] = []
@@ -38,7 +42,9 @@ export class Liar {
 
   private constructor(options: LiarOptions) {
     const { answer = () => silence, hostKey = someKey().private, algorithms, accepts = true } = options
-    this.#server = new ssh2.Server({ hostKeys: [hostKey], ...(algorithms && { algorithms }) }, (client, info) => {
+    const debug = (words: string) => void (words.endsWith(inbound) && this.asked.push(keepalive))
+    const config = { hostKeys: [hostKey], debug, ...(algorithms && { algorithms }) }
+    this.#server = new ssh2.Server(config, (client, info) => {
       this.agents.push(info.header.comments ?? '')
       this.#serve(client, answer, accepts)
     })

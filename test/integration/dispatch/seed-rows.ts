@@ -183,7 +183,7 @@ export const dispatchRows: readonly SeedRow[] = [
     tests: [
       [ssh('channel'), 'runs many commands at once over one connection'],
       [machines('keeper'), 'a channel that breaks amid a start is made again, and the run is the same'],
-      [ssh('channel'), 'a machine that says nothing any more is unreachable after three questions'],
+      [ssh('channel'), 'a machine that says nothing any more is unreachable after two questions'],
     ],
   },
   {
