@@ -1,5 +1,6 @@
 /** What a keeper does while it serves a machine. `testing/site.ts` plays Redis, the cloud and the runner. */
 import { expect, test } from 'vitest'
+import { ManualClock } from '../../test/kit/clock.ts'
 import { LetGo, RetryLater } from '../base/errors.ts'
 import { Unreachable } from '../ssh/errors.ts'
 import { EpochPassed } from './epoch.ts'
@@ -211,5 +212,34 @@ test('a machine that has served is asked what it runs, although its boot probe f
   site.hasBooted = false
   const life = site.live('serve')
   await until(() => site.log).toContain('started 100')
+  await end(site, life)
+})
+
+test('a keeper with nothing to do rests until a good probe is to be told', async () => {
+  const site = new Site(booted)
+  const clock = new ManualClock()
+  site.clock = clock
+  const life = site.live('serve')
+  await clock.whenSleeping(1_000)
+  clock.advance(980)
+  site.line!.handlers.onBeat(undefined)
+  const before = site.log.length
+  clock.advance(20)
+  await clock.whenSleeping(1_000)
+  expect(site.log.slice(before)).toEqual(['probed'])
+  await end(site, life)
+})
+
+test('a keeper looks at each interval of probes while a container waits for its turn', async () => {
+  const site = new Site({ ...booted, container })
+  const clock = new ManualClock()
+  site.clock = clock
+  site.startAnswer = { refused: 'busy', message: 'an earlier run has not ended' }
+  const life = site.live('serve')
+  await until(() => site.log).toContain('started 100')
+  await clock.whenSleeping(20)
+  site.startAnswer = 'started'
+  clock.advance(20)
+  await until(() => site.log.filter(each => each === 'started 100')).toHaveLength(2)
   await end(site, life)
 })

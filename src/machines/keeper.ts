@@ -12,6 +12,8 @@ import type { MachineContext, MachineParts, MachineResult } from './shape.ts'
 
 const unkillable = 'a container does not end'
 
+const nameOf = (uuid: string, run: number) => `${uuid} ${run}`
+
 interface Kill {
   readonly uuid: string
   readonly sinceMs: number
@@ -70,7 +72,7 @@ export class Keeper {
       // A machine that boots answers nobody.
       if (this.#line.wasOpen && this.#line.awayMs > parts.times.letGoMs)
         throw new LetGo(`the machine cannot be reached: ${this.#line.reason}`)
-      const cancel = clock.after(this.#restMs(), this.#wake)
+      const cancel = clock.after(this.#restMs(brief), this.#wake)
       await this.#changed.promise.finally(cancel)
     }
   }
@@ -82,10 +84,14 @@ export class Keeper {
     await this.#mailbox.close()
   }
 
-  /** Until it looks again although nothing has rung. */
-  #restMs(): number {
-    const { times } = this.#context.parts
-    return this.#kill ? Math.min(times.probeMs, times.signalMs) : times.probeMs
+  /** Until it looks again although nothing has rung: where nothing is to be done, until a good probe is to be told. */
+  #restMs({ container }: MachineBrief): number {
+    const { clock, parts } = this.#context
+    const { times } = parts
+    if (this.#kill) return Math.min(times.probeMs, times.signalMs)
+    const isDone = !container || this.#started === nameOf(container.uuid, container.run)
+    const untilTellMs = this.#toldMs + times.tellMs - clock.monotonicMs()
+    return this.#line.link && isDone && untilTellMs > 0 ? untilTellMs : times.probeMs
   }
 
   /** A new channel: what runs there is known before anything is started. */
@@ -151,7 +157,7 @@ export class Keeper {
   async #start(link: RunnerLink, { idleBehavior, container }: MachineBrief, uuid: string): Promise<void> {
     const { parts, keeping, clock } = this.#context
     if (container!.run === 0 && idleBehavior !== 'run') return
-    if (container!.run > 0 && this.#started === `${uuid} ${container!.run}`) return
+    if (container!.run > 0 && this.#started === nameOf(uuid, container!.run)) return
     const sent = await keeping.send(uuid)
     if (sent.answer !== 'send') return
     const { run, waitedMs } = sent
@@ -166,7 +172,7 @@ export class Keeper {
     // An earlier run of it ends first: it is asked again.
     if (answer !== 'started' && answer.refused === 'busy') return
     if (answer !== 'started' && answer.refused === 'run') parts.sight.stale('run')
-    this.#started = `${uuid} ${run}`
+    this.#started = nameOf(uuid, run)
     if (answer === 'started') {
       // One that was sent before may have begun then.
       if (container!.run === 0 && waitedMs !== undefined)

@@ -1,5 +1,5 @@
 /** For tests: one machine with its keeper, between a record in memory, a cloud that obeys, and a runner that does too. */
-import { systemClock } from '../../base/clock.ts'
+import { type Clock, systemClock } from '../../base/clock.ts'
 import type { Driver, Instance } from '../../clouds/driver.ts'
 import type { MachineBrief } from '../../dispatch/container.ts'
 import type { Entry, Listed, Warrant } from '../../dispatch/protocol.ts'
@@ -35,6 +35,8 @@ export class Site {
   facts: MachineFacts = { hostKey: '', place: '', missingSinceMs: 0 }
   cancelled = ''
   nextRun = 100
+  /** Of its keeper. */
+  clock: Clock = systemClock
   /** What happened, in order. */
   readonly log: string[] = []
   readonly told: Told[] = []
@@ -97,7 +99,7 @@ export class Site {
       return { signal, agent: 'a', check: () => {}, failpoint: () => {}, log, span: noTracing.operation({} as never) }
     }
     const common = {
-      ...{ name, op: 7, epoch: 5, plan: { secret: 's3cret' }, known: {}, clock: systemClock, signal, call },
+      ...{ name, op: 7, epoch: 5, plan: { secret: 's3cret' }, known: {}, clock: this.clock, signal, call },
       report: async (events: readonly NewEvent[]) => void this.events.push(...events),
       unreported: (events: readonly NewEvent[]) => events,
       failpoint: () => {},

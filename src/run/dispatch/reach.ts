@@ -59,7 +59,13 @@ export function reachOf({ dispatch, files, types, set, clock }: ReachOptions): R
     digest: tag => answer => (matchesSecretTag(tag, answer, tokens) ? tag : ''),
     program: programOf(dispatch, files),
     bootProbe: CloudVMs.BootProbeCommand,
-    runnerEnv: `env SKYLAB_RUNNER_ENGINE=${Containers.RuntimeEngine} SKYLAB_RUNNER_GRACE_MS=${CloudVMs.TimeoutTERM}`,
+    runnerEnv: [
+      'env',
+      `SKYLAB_RUNNER_ENGINE=${Containers.RuntimeEngine}`,
+      `SKYLAB_RUNNER_GRACE_MS=${CloudVMs.TimeoutTERM}`,
+      // A beat is a probe.
+      `SKYLAB_RUNNER_BEAT_MS=${CloudVMs.ProbeInterval}`,
+    ].join(' '),
     link: (stream, epoch, plan, handlers) =>
       openLink({ stream, clock, epoch, secret: 'secret' in plan ? plan.secret : '', handlers }),
   }
