@@ -10,6 +10,7 @@ import { heirsBench } from './heirs/heirs.ts'
 import { hubBench } from './hub/hub.ts'
 import { idleBench } from './idle/idle.ts'
 import { imagesBench } from './images/images.ts'
+import { keepersBench } from './keepers/keepers.ts'
 import { looksBench } from './looks/looks.ts'
 import { notebooksBench } from './notebooks/notebooks.ts'
 import { readersBench } from './readers/readers.ts'
@@ -42,6 +43,7 @@ export const benches = {
   apps: appsBench,
   'dispatch-pass': dispatchBench,
   ssh: sshBench,
+  keepers: keepersBench,
   flame: flameBench,
 } satisfies Readonly<Record<string, Bench>>
 

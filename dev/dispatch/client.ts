@@ -54,6 +54,10 @@ export class DispatchClient {
   containers = async (): Promise<readonly SeenContainer[]> =>
     ((await this.#asAda('GET', '/containers?limit=100')) as { containers: SeenContainer[] }).containers
 
+  /** One of ada's. */
+  find = async (uuid: string): Promise<SeenContainer> =>
+    (await this.#asAda('GET', `/containers/${uuid}`)) as SeenContainer
+
   /** Those of all users, as an administrator sees them. */
   all = async (): Promise<readonly SeenContainer[]> => {
     const found = await this.#as('admin', 'GET', `${prefixes.admin}/containers?limit=100`)

@@ -3,9 +3,10 @@ import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { newKey } from '../../ssh/new-key.ts'
 import { files, replace } from './folder.ts'
 import { identityOf, machineMark } from './processes.ts'
-import { serveSsh } from './server.ts'
+import { runCommand, serveSsh } from './server.ts'
 
 /** @param folder as the driver made it. Does nothing when the machine has a process already, or is to end */
 export async function runMachine(folder: string): Promise<void> {
@@ -20,7 +21,12 @@ export async function runMachine(folder: string): Promise<void> {
   const host = { env: environmentOf(folder), cwd: at('home'), rewrite: (text: string) => rewritten(text, folder) }
   await runInit(host.rewrite(readFileSync(at(files.initCommand), 'utf8')), host)
   rmSync(at(files.initCommand))
-  const port = await serveSsh(readFileSync(at(files.authorizedKey), 'utf8'), host)
+  const port = await serveSsh({
+    authorizedKey: readFileSync(at(files.authorizedKey), 'utf8'),
+    // As in a cloud: made at its first start.
+    hostKey: newKey().private,
+    run: (channel, command) => runCommand(channel, command, host),
+  })
   await replace(at(files.address), `127.0.0.1:${port}`)
 }
 

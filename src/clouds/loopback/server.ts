@@ -1,9 +1,8 @@
-/** The SSH server of a loopback machine: one key may log in, and run commands by `sh -c`. */
+/** The SSH server of a machine on this computer: one key may log in, and run commands. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { timingSafeEqual } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import ssh2 from 'ssh2'
-import { newKey } from '../../ssh/new-key.ts'
 
 export interface Host {
   readonly env: NodeJS.ProcessEnv
@@ -12,24 +11,36 @@ export interface Host {
   readonly rewrite: (command: string) => string
 }
 
-/** @returns the port on 127.0.0.1 */
-export function serveSsh(authorizedKey: string, host: Host): Promise<number> {
+/** The longest delay of a timer: ssh2 takes its own interval for 0. */
+const never = 2 ** 31 - 1
+
+export interface SshOptions {
+  /** Who may log in, in OpenSSH's form. */
+  readonly authorizedKey: string
+  /** In OpenSSH's form, private. */
+  readonly hostKey: string
+  /** Of loopback. */
+  readonly host?: string
+  readonly run: (channel: ssh2.ServerChannel, command: string) => void
+}
+
+/** @returns its port */
+export function serveSsh({ authorizedKey, hostKey, host = '127.0.0.1', run }: SshOptions): Promise<number> {
   const authorized = ssh2.utils.parseKey(authorizedKey)
   if (authorized instanceof Error) throw authorized
-  // As in a cloud: made at its first start.
-  const hostKey = newKey().private
-  const server = new ssh2.Server({ hostKeys: [hostKey] }, client => {
+  // As OpenSSH by default, it asks nobody whether he is there.
+  const server = new ssh2.Server({ hostKeys: [hostKey], keepaliveInterval: never }, client => {
     // A packet is three writes, and the second would wait for the other side's acknowledgement.
     ;(client as unknown as Pick<ssh2.Client, 'setNoDelay'>).setNoDelay()
     client.on('error', () => {})
     client.on('authentication', context => (isAuthorized(context, authorized) ? context.accept() : context.reject()))
     client.on('session', accept => {
-      accept().on('exec', (acceptExec, _reject, { command }) => run(acceptExec(), host.rewrite(command), host))
+      accept().on('exec', (acceptExec, _reject, { command }) => run(acceptExec(), command))
     })
   })
   return new Promise((resolve, reject) => {
     server.on('error', reject)
-    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
+    server.listen(0, host, () => resolve((server.address() as AddressInfo).port))
   })
 }
 
@@ -42,9 +53,9 @@ function isAuthorized(context: ssh2.AuthContext, authorized: ssh2.ParsedKey): bo
   return signature === undefined || (blob !== undefined && authorized.verify(blob, signature, hashAlgo) === true)
 }
 
-/** As sshd does it: whoever leaves closes the command's pipes, and ends nothing. */
-function run(channel: ssh2.ServerChannel, command: string, { env, cwd }: Host): void {
-  const child = spawn('/bin/sh', ['-c', command], { env, cwd, detached: true })
+/** By `sh -c`. As sshd does it: whoever leaves closes the command's pipes, and ends nothing. */
+export function runCommand(channel: ssh2.ServerChannel, command: string, { env, cwd, rewrite }: Host): void {
+  const child = spawn('/bin/sh', ['-c', rewrite(command)], { env, cwd, detached: true })
   channel.on('error', () => {})
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', () => {})
   channel.pipe(child.stdin)
