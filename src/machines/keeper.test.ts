@@ -243,3 +243,44 @@ test('a keeper looks at each interval of probes while a container waits for its 
   await until(() => site.log.filter(each => each === 'started 100')).toHaveLength(2)
   await end(site, life)
 })
+
+test('a machine that boots is asked once in each interval of probes', async () => {
+  const site = new Site({ ...booted, state: 'booting' })
+  const clock = new ManualClock()
+  site.clock = clock
+  site.hasBooted = false
+  const life = site.live('serve')
+  for (let times = 1; times <= 8; times += 1) {
+    await until(() => site.log.filter(each => each === 'connected')).toHaveLength(times)
+    const restMs = await clock.sleepBetween(10, 19.999)
+    clock.advance(restMs)
+  }
+  await end(site, life)
+})
+
+test('a machine that does not answer a start ends when it is to end', async () => {
+  const site = new Site({ ...booted, container })
+  const answered = Promise.withResolvers<void>()
+  site.onStart = () => answered.promise
+  const life = site.live('serve')
+  await until(() => site.log).toContain('started 100')
+  site.ring()
+  await end(site, life)
+  expect(site.log).toContain('destroyed')
+  answered.resolve()
+})
+
+test('a keeper does what was asked of it while it waited for the answer to a start', async () => {
+  const site = new Site({ ...booted, container })
+  // Nothing but the ring wakes it.
+  site.clock = new ManualClock()
+  const answered = Promise.withResolvers<void>()
+  site.onStart = () => answered.promise
+  const life = site.live('serve')
+  await until(() => site.log).toContain('started 100')
+  site.cancelled = 'its owner cancels it'
+  site.ring()
+  answered.resolve()
+  await until(() => site.log).toContain('killed 100')
+  await end(site, life)
+})

@@ -68,13 +68,34 @@ export class Keeper {
       this.#mailbox.check()
       const { brief, cancelled } = await keeping.read()
       if (brief.ending !== '') return { events: [['info', `It ends: ${brief.ending}`]] }
-      await this.#act(brief, cancelled).catch(error => this.#line.failed(error))
+      await this.#unlessEnding(this.#act(brief, cancelled).catch(error => this.#line.failed(error)))
       // A machine that boots answers nobody.
       if (this.#line.wasOpen && this.#line.awayMs > parts.times.letGoMs)
         throw new LetGo(`the machine cannot be reached: ${this.#line.reason}`)
       const cancel = clock.after(this.#restMs(brief), this.#wake)
       await this.#changed.promise.finally(cancel)
     }
+  }
+
+  /** A machine that does not answer must not delay its own end. */
+  async #unlessEnding(acting: Promise<void>): Promise<void> {
+    let isDone = false
+    let isWoken = false
+    const done = acting.finally(() => {
+      isDone = true
+    })
+    // What it meets after the end concerns nobody.
+    done.catch(() => {})
+    while (!isDone) {
+      await Promise.race([done, this.#changed.promise])
+      if (isDone) break
+      isWoken = true
+      this.#changed = Promise.withResolvers()
+      if ((await this.#context.keeping.read()).brief.ending !== '') break
+    }
+    // Whoever has rung meanwhile is heard by the next look.
+    if (isWoken) this.#wake()
+    if (isDone) await done
   }
 
   async close(): Promise<void> {

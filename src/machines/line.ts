@@ -14,7 +14,7 @@ import { Rarely } from '../telemetry/rarely.ts'
 import { within } from '../telemetry/tracing.ts'
 import { EpochPassed } from './epoch.ts'
 import type { LinkHandlers, RunnerLink } from './ports.ts'
-import type { MachineContext } from './shape.ts'
+import type { MachineContext, MachineTimes } from './shape.ts'
 
 export interface LineHandlers extends LinkHandlers {
   /** A channel is being made: its first entries may come at once. */
@@ -25,7 +25,11 @@ export interface LineHandlers extends LinkHandlers {
   onChange(): void
 }
 
-const backoff: Backoff = { baseMs: 500, capMs: 10_000 }
+/** A machine that boots is asked at least once in each interval of probes. */
+const backoffOf = ({ probeMs }: MachineTimes): Backoff => ({
+  baseMs: Math.min(500, probeMs),
+  capMs: Math.min(10_000, probeMs),
+})
 const troubleWords = { trouble: 'a machine cannot be reached', over: 'a machine is reached again' }
 
 export class Line {
@@ -94,8 +98,9 @@ export class Line {
   }
 
   async #run(): Promise<void> {
-    const { clock } = this.#context
+    const { clock, parts } = this.#context
     const { signal } = this.#closed
+    const backoff = backoffOf(parts.times)
     for (let failures = 1; !signal.aborted; failures += 1) {
       try {
         if (await this.#serveOnce()) failures = 1

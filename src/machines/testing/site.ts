@@ -54,7 +54,7 @@ export class Site {
   onLink: () => Promise<void> = async () => {}
   onList: () => Promise<void> = async () => {}
   onDestroy: () => Promise<void> = async () => {}
-  onStart: () => void = () => {}
+  onStart: () => void | Promise<void> = () => {}
   isTaken = false
   onAdopt: (uuid: string) => 'known' | 'adopted' | 'other' | 'busy' = () => 'known'
   killAnswer: 'killing' | 'unknown' = 'killing'
@@ -200,7 +200,7 @@ export class Site {
       },
       start: async ({ run }) => {
         this.log.push(`started ${run}`)
-        this.onStart()
+        await this.onStart()
         return this.startAnswer
       },
       kill: async (of, run) => {

@@ -32,7 +32,8 @@ export interface KeeperShared {
 
 /** How often a good probe is told: a third of the shortest time by which it is judged would do. */
 const tellShare = 1 / 10
-const listMs = 2_000
+/** Between two listings of one replica, at most: a machine that has ended is looked for at each probe. */
+const longestListMs = 2_000
 /** From the SIGKILL of a container until its end is told. */
 const killMs = 30_000
 
@@ -49,9 +50,9 @@ export function joinKeepers(basics: Basics, store: DispatchStore, shared: Keeper
   return { kind, cloud, close: () => wakes.close() }
 }
 
-function cloudOf({ clock }: Basics, { driver, throttles, sight }: KeeperShared): Cloud {
+function cloudOf({ clock, config }: Basics, { driver, throttles, sight }: KeeperShared): Cloud {
   return new Cloud({
-    ...{ driver, clock, listMs },
+    ...{ driver, clock, listMs: Math.min(longestListMs, config.dispatch!.CloudVMs.ProbeInterval) },
     reserve: () => throttles.reserve(),
     onCall: sight.onCall,
   })
