@@ -23,6 +23,8 @@ interface Run {
 const runs: readonly Run[] = [
   { name: 'dispatch-pass', full: '', small: '--machines 100 --queued 1000 --passes 20 --cases 20 --trace 100' },
   { name: 'ssh', full: '', small: '--rounds 5 --connections 10 --copies 1' },
+  { name: 'keepers', full: '', small: '--machines 40 --taken 20 --real 2 --seconds 5 --starts 5' },
+  { name: 'chaos-in-process', full: '', small: '--containers 20 --rounds 1' },
   { name: 'readers', full: '', small: '--good 200 --stuck 50 --seconds 5' },
   { name: 'worst', full: '', small: '--pairs 1 --seconds 5' },
   { name: 'tenants-authorization', full: '', small: '--tenants 20 --questions 20 --admissions 5' },

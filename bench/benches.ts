@@ -1,6 +1,7 @@
 /** All benches by name. */
 import type { Progress } from '../dev/process/progress.ts'
 import { appsBench } from './apps/apps.ts'
+import { chaosBench } from './chaos/chaos.ts'
 import { churnBench } from './churn/churn.ts'
 import { cullerBench } from './culler/culler.ts'
 import { dispatchBench } from './dispatch/dispatch.ts'
@@ -44,6 +45,7 @@ export const benches = {
   'dispatch-pass': dispatchBench,
   ssh: sshBench,
   keepers: keepersBench,
+  'chaos-in-process': chaosBench,
   flame: flameBench,
 } satisfies Readonly<Record<string, Bench>>
 

@@ -32,7 +32,7 @@ async function listen(authorizedKey: string, machines: readonly PlayedOptions[])
     const hostKey = newKey()
     const host = `127.20.${Math.floor(all.length / 250)}.${(all.length % 250) + 1}`
     all.push(machine)
-    const port = await serveSsh({
+    const { port } = await serveSsh({
       ...{ authorizedKey, host, hostKey: hostKey.private },
       run: (channel, command) => machine.run(channel, command),
     })

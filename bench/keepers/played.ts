@@ -1,10 +1,9 @@
 /** A machine that is played: it proves itself, has the runner already, and speaks its words. Nothing ever runs on it. */
-import { loadavg } from 'node:os'
 import type { ServerChannel } from 'ssh2'
 import { Lines } from '../../src/dispatch/lines.ts'
 import {
   type Entry,
-  type FromRunner,
+  type Listed,
   longestLineBytes,
   type Refusal,
   type ToRunner,
@@ -12,6 +11,7 @@ import {
 } from '../../src/dispatch/protocol.ts'
 import { isMisread, readAsked } from '../../src/runner/asked.ts'
 import { nowMs } from './now.ts'
+import { Session } from './session.ts'
 
 /** Of a runner that is not told another. */
 const usualBeatMs = 3000
@@ -22,11 +22,29 @@ export interface PlayedOptions {
   readonly program: { readonly name: string; readonly sha256: string }
 }
 
-/** A container ends as soon as it has begun. */
+/** What is wrong with a machine. */
+export interface Troubles {
+  /** Why a command cannot be run now, as an exit code. */
+  readonly refuses?: (command: string) => number | undefined
+  /** It says nothing any more. */
+  readonly isSilent?: () => boolean
+  /** As its runner says. */
+  readonly broken?: () => string | undefined
+  /** What happens to a container: entries, each with its time after the one before. Default: it ends as soon as it begins. */
+  readonly course?: () => readonly { readonly afterMs: number; readonly entry: Entry }[]
+}
+
 interface Run {
   readonly warrant: Warrant
-  readonly atMs: number
+  readonly entries: Entry[]
 }
+
+const at = (): number => Date.now()
+
+const usualCourse = () => [
+  { afterMs: 0, entry: { kind: 'running', atMs: at() } as const },
+  { afterMs: 0, entry: { kind: 'ended', atMs: at(), end: { exitCode: 0 } } as const },
+]
 
 export class Played {
   /** When each hello was obeyed. */
@@ -34,22 +52,38 @@ export class Played {
   /** When each container was to be started first, by its uuid. */
   readonly starts = new Map<string, number>()
   readonly #options: PlayedOptions
+  readonly #troubles: Troubles
   /** Not acknowledged to their end. */
   readonly #runs = new Map<string, Run>()
   readonly #highest = new Map<string, number>()
   #epoch = 0
   #session: Session | undefined
+  #isEnded = false
 
-  constructor(options: PlayedOptions) {
+  constructor(options: PlayedOptions, troubles: Troubles = {}) {
     this.#options = options
+    this.#troubles = troubles
   }
 
   /** What keepers run on a machine. */
   run(channel: ServerChannel, command: string): void {
     channel.on('error', () => {})
-    if (command.includes(' runner attach'))
+    if (this.#isSilent) return
+    const refused = this.#troubles.refuses?.(command)
+    if (refused !== undefined) exit(channel, refused)
+    else if (command.includes(' runner attach'))
       this.#attach(channel, Number(/SKYLAB_RUNNER_BEAT_MS=(\d+)/.exec(command)?.[1] ?? usualBeatMs))
     else this.#answer(channel, command)
+  }
+
+  /** It is destroyed. */
+  end(): void {
+    this.#isEnded = true
+    this.#session?.close()
+  }
+
+  get #isSilent(): boolean {
+    return this.#isEnded || this.#troubles.isSilent?.() === true
   }
 
   #answer(channel: ServerChannel, command: string): void {
@@ -60,15 +94,15 @@ export class Played {
         ? `skylab machine ${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}\nskylab file ${program.name} ${program.sha256}  -`
         : 'skylab'
     channel.write(`${words}\n`)
-    channel.exit(0)
-    channel.end()
+    exit(channel, 0)
   }
 
   #attach(channel: ServerChannel, beatMs: number): void {
     const lines = new Lines(longestLineBytes)
-    const session = new Session(channel, beatMs)
+    const beat = () => (this.#isSilent ? undefined : { broken: this.#troubles.broken?.() })
+    const session = new Session(channel, beatMs, beat)
     channel.on('data', (chunk: Buffer) => {
-      for (const line of lines.take(chunk)) {
+      for (const line of this.#isSilent ? [] : lines.take(chunk)) {
         const asked = readAsked(String(line))
         if (isMisread(asked)) session.close()
         else this.#hear(session, asked)
@@ -83,8 +117,7 @@ export class Played {
     else if (asked.type === 'list') this.#list(session, asked.id)
     else if (asked.type === 'start') this.#start(session, asked)
     else if (asked.type === 'kill') this.#refuse(session, 'unknown', this.#epoch, asked.id)
-    // The second entry is the end.
-    else if (asked.seq >= 2) this.#runs.delete(asked.uuid)
+    else this.#acknowledged(asked.uuid, asked.seq)
   }
 
   #hello(session: Session, epoch: number): void {
@@ -100,26 +133,44 @@ export class Played {
   }
 
   #list(session: Session, id: number): void {
-    const runs = [...this.#runs.values()].map(({ warrant, atMs }) => ({
-      ...{ ...warrant, state: 'ended' as const, startedMs: atMs, finishedMs: atMs, end: { exitCode: 0 }, seq: 2 },
-    }))
-    session.say({ type: 'listed', id, runs })
-    for (const run of this.#runs.values()) tell(session, run)
+    const broken = this.#troubles.broken?.()
+    const runs = [...this.#runs.values()]
+    session.say({ type: 'listed', id, runs: runs.map(listed), ...(broken !== undefined && { broken }) })
+    for (const { warrant, entries } of runs)
+      for (const [index, entry] of entries.entries()) session.tell(warrant, index + 1, entry)
   }
 
   #start(session: Session, { type: _, id, key: __, ...warrant }: Extract<ToRunner, { type: 'start' }>): void {
     const { uuid, run } = warrant
     const highest = this.#highest.get(uuid) ?? 0
-    if (run <= highest) {
-      this.#refuse(session, 'run', highest, id)
+    const broken = this.#troubles.broken?.()
+    if (run <= highest || broken !== undefined) {
+      this.#refuse(session, broken === undefined ? 'run' : 'broken', highest, id)
       return
     }
     if (!this.starts.has(uuid)) this.starts.set(uuid, nowMs())
     this.#highest.set(uuid, run)
-    const begun = { warrant, atMs: Date.now() }
+    const begun: Run = { warrant, entries: [] }
     this.#runs.set(uuid, begun)
     session.say({ type: 'started', id, uuid, run })
-    tell(session, begun)
+    this.#go(begun, (this.#troubles.course ?? usualCourse)())
+  }
+
+  #go(run: Run, [next, ...more]: ReturnType<NonNullable<Troubles['course']>>): void {
+    if (!next || this.#isEnded) return
+    const then = () => {
+      if (this.#isSilent) return
+      run.entries.push(next.entry)
+      this.#session?.tell(run.warrant, run.entries.length, next.entry)
+      this.#go(run, more)
+    }
+    if (next.afterMs === 0) then()
+    else setTimeout(then, next.afterMs)
+  }
+
+  #acknowledged(uuid: string, seq: number): void {
+    const run = this.#runs.get(uuid)
+    if (run && seq >= run.entries.length && run.entries.at(-1)?.kind === 'ended') this.#runs.delete(uuid)
   }
 
   #refuse(session: Session, why: Refusal, highest: number, id?: number): void {
@@ -129,39 +180,18 @@ export class Played {
   }
 }
 
-function tell(session: Session, { warrant: { uuid, run }, atMs }: Run): void {
-  const entries: Entry[] = [
-    { kind: 'running', atMs },
-    { kind: 'ended', atMs, end: { exitCode: 0 } },
-  ]
-  for (const [index, entry] of entries.entries()) session.say({ type: 'entry', uuid, run, seq: index + 1, entry })
+function listed({ warrant, entries }: Run): Listed {
+  const [first] = entries
+  const last = entries.at(-1)
+  return {
+    ...warrant,
+    ...(first ? { state: 'running', startedMs: first.atMs } : { state: 'starting' }),
+    ...(last?.kind === 'ended' && { state: 'ended', finishedMs: last.atMs, end: last.end }),
+    seq: entries.length,
+  }
 }
 
-/** One channel of a keeper. */
-class Session {
-  readonly #channel: ServerChannel
-  readonly #beatMs: number
-  #timer: NodeJS.Timeout | undefined
-  #isClosed = false
-
-  constructor(channel: ServerChannel, beatMs: number) {
-    this.#channel = channel
-    this.#beatMs = beatMs
-  }
-
-  say(words: FromRunner): void {
-    if (!this.#isClosed) this.#channel.write(`${JSON.stringify(words)}\n`)
-  }
-
-  beat(): void {
-    this.#timer ??= setInterval(() => this.say({ type: 'beat', atMs: Date.now(), load: loadavg()[0]! }), this.#beatMs)
-  }
-
-  close(): void {
-    if (this.#isClosed) return
-    this.#isClosed = true
-    clearInterval(this.#timer)
-    this.#channel.exit(0)
-    this.#channel.end()
-  }
+function exit(channel: ServerChannel, code: number): void {
+  channel.exit(code)
+  channel.end()
 }

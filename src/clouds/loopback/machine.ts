@@ -21,7 +21,7 @@ export async function runMachine(folder: string): Promise<void> {
   const host = { env: environmentOf(folder), cwd: at('home'), rewrite: (text: string) => rewritten(text, folder) }
   await runInit(host.rewrite(readFileSync(at(files.initCommand), 'utf8')), host)
   rmSync(at(files.initCommand))
-  const port = await serveSsh({
+  const { port } = await serveSsh({
     authorizedKey: readFileSync(at(files.authorizedKey), 'utf8'),
     // As in a cloud: made at its first start.
     hostKey: newKey().private,

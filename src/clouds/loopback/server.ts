@@ -24,23 +24,35 @@ export interface SshOptions {
   readonly run: (channel: ssh2.ServerChannel, command: string) => void
 }
 
-/** @returns its port */
-export function serveSsh({ authorizedKey, hostKey, host = '127.0.0.1', run }: SshOptions): Promise<number> {
+export interface SshServer {
+  readonly port: number
+  /** Ends it, and all connections. */
+  stop(): void
+}
+
+export function serveSsh({ authorizedKey, hostKey, host = '127.0.0.1', run }: SshOptions): Promise<SshServer> {
   const authorized = ssh2.utils.parseKey(authorizedKey)
   if (authorized instanceof Error) throw authorized
+  const clients = new Set<ssh2.Connection>()
   // As OpenSSH by default, it asks nobody whether he is there.
   const server = new ssh2.Server({ hostKeys: [hostKey], keepaliveInterval: never }, client => {
     // A packet is three writes, and the second would wait for the other side's acknowledgement.
     ;(client as unknown as Pick<ssh2.Client, 'setNoDelay'>).setNoDelay()
+    clients.add(client)
+    client.on('close', () => clients.delete(client))
     client.on('error', () => {})
     client.on('authentication', context => (isAuthorized(context, authorized) ? context.accept() : context.reject()))
     client.on('session', accept => {
       accept().on('exec', (acceptExec, _reject, { command }) => run(acceptExec(), command))
     })
   })
+  const stop = () => {
+    server.close()
+    for (const client of clients) client.end()
+  }
   return new Promise((resolve, reject) => {
     server.on('error', reject)
-    server.listen(0, host, () => resolve((server.address() as AddressInfo).port))
+    server.listen(0, host, () => resolve({ port: (server.address() as AddressInfo).port, stop }))
   })
 }
 

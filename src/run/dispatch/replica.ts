@@ -1,4 +1,5 @@
 /** Makes the parts of a process that serves containers on machines, and joins them. Nothing runs yet; it knows no Kubernetes. */
+import type { Driver } from '../../clouds/driver.ts'
 import { typesOf } from '../../dispatch/configured.ts'
 import { defaultTenant, type MachineBrief } from '../../dispatch/container.ts'
 import { tagNames } from '../../dispatch/tags.ts'
@@ -20,8 +21,15 @@ import { joinTenants } from './tenants.ts'
 
 export type DispatchReplica = Awaited<ReturnType<typeof makeDispatchReplica>>
 
-/** @param createTracing only if traces are sent */
-export async function makeDispatchReplica(settings: Settings, createTracing?: CreateTracing) {
+/**
+ * @param createTracing only if traces are sent
+ * @param createDriver of the configuration, by default
+ */
+export async function makeDispatchReplica(
+  settings: Settings,
+  createTracing?: CreateTracing,
+  createDriver: (basics: Basics) => Promise<Driver> = makeDriver,
+) {
   const basics = makeBasics(settings, createTracing)
   const { config, clock } = basics
   const store = joinDispatchStore(basics, {
@@ -29,7 +37,7 @@ export async function makeDispatchReplica(settings: Settings, createTracing?: Cr
     // In no words of the cloud: they may name accounts and files.
     whyComparing: () => (pool.comparer.trouble === undefined ? undefined : 'the cloud cannot be compared now'),
   })
-  const driver = await makeDriver(basics)
+  const driver = await createDriver(basics)
   const types = typesOf(config.dispatch!, groupingOf(config.dispatch!))
   const throttles = new Throttles({
     ...{ store: store.scheduling, machines: store.machines, clock },

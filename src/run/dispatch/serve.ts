@@ -19,13 +19,18 @@ export async function serveDispatch(settings: Settings): Promise<void> {
   await live({
     ...{ basics: replica.basics, stages: replica.stages, waiting, readiness: readinessOf(waiting, replica) },
     listen: replica.rest.listen,
-    start: signal => start(replica, waiting, signal),
+    start: signal => startDispatchReplica(replica, waiting, signal),
     onDrained: () => replica.rest.part.stop?.(),
     onClosing: () => replica.rest.part.close?.(),
   })
 }
 
-async function start(replica: DispatchReplica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
+/** Resolves when it serves: Redis and the cloud have answered. */
+export async function startDispatchReplica(
+  replica: DispatchReplica,
+  waiting: Set<string>,
+  signal: AbortSignal,
+): Promise<void> {
   const { basics, store, stages } = replica
   startParts(stages, 'first')
   const { tenantsKeyPrefix } = basics.config.dispatch!
