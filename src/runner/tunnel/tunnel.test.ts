@@ -1,11 +1,10 @@
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { request } from 'node:http'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
-import ssh2 from 'ssh2'
 import { describe, expect, it } from 'vitest'
 import { specOf, TestMachine, uuidOf, warrantOf } from '../../../test/kit/runner/machine.ts'
+import { exec, forward, shellAt } from '../../../test/kit/runner/shell.ts'
 import { systemClock } from '../../base/clock.ts'
 import { tunnelKey } from '../../dispatch/tunnel.ts'
 import { dial, type Gateway } from '../../tunnel/dial.ts'
@@ -25,22 +24,6 @@ async function running(env: Readonly<Record<string, string>> = {}) {
   const gateway: Gateway = { address: `127.0.0.1:${gatewayPort}`, pin: gatewayPin, keys: [key] }
   return { machine, connected, gateway, gatewayPort, gatewayPin, letGo: () => writeFileSync(go, '') }
 }
-
-/** An SSH client in the container. */
-async function shellAt(gateway: Gateway): Promise<ssh2.Client> {
-  const stream = await dial(gateway, 'ssh', { clock: systemClock, limitMs: 20_000 })
-  const headers = { Connection: 'Upgrade', Upgrade: 'ssh', 'Content-Length': '0' }
-  const asked = request({ createConnection: () => stream, method: 'POST', headers }).end()
-  const [, socket] = (await once(asked, 'upgrade')) as [unknown, Socket]
-  const client = new ssh2.Client()
-  client.on('error', () => {})
-  client.connect({ sock: socket, username: 'container' })
-  await once(client, 'ready')
-  return client
-}
-
-const exec = (client: ssh2.Client, command: string): Promise<ssh2.ClientChannel> =>
-  new Promise((resolve, reject) => client.exec(command, (error, channel) => (error ? reject(error) : resolve(channel))))
 
 describe.concurrent('the tunnel of a run', () => {
   it('is told with its port and its pin, again in each list, and its key never', async () => {
@@ -92,16 +75,12 @@ describe.concurrent('the tunnel of a run', () => {
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
     const client = await shellAt(gateway)
-    const forward = (host: string, to: number): Promise<ssh2.ClientChannel> =>
-      new Promise((resolve, reject) =>
-        client.forwardOut('localhost', 1, host, to, (error, channel) => (error ? reject(error) : resolve(channel))),
-      )
-    const channel = await forward('localhost', port)
+    const channel = await forward(client, 'localhost', port)
     expect(String((await once(channel, 'data'))[0])).toBe('hello')
     await once(channel.resume(), 'close')
     server.close()
-    await expect(forward('example.org', port)).rejects.toThrow('(SSH) Channel open failure')
-    await expect(forward('localhost', port)).rejects.toThrow('(SSH) Channel open failure')
+    await expect(forward(client, 'example.org', port)).rejects.toThrow('(SSH) Channel open failure')
+    await expect(forward(client, 'localhost', port)).rejects.toThrow('(SSH) Channel open failure')
     // It still serves, and has nothing to tell.
     await once(await exec(client, 'true'), 'exit')
     client.destroy()

@@ -1,15 +1,19 @@
 /** Engines by a real podman, and by a real docker where there is one: images, namespaces and control groups. */
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pushLayout } from '../../../dev/image/push.ts'
 import type { RunSpec } from '../../../src/dispatch/protocol.ts'
+import { tunnelKey } from '../../../src/dispatch/tunnel.ts'
 import { hasDockerRegistry, startDockerRegistry } from '../../kit/images/docker-registry.ts'
 import { faults, LocalServer } from '../../kit/images/server.ts'
 import { specOf, TestMachine, uuidOf, warrantOf } from '../../kit/runner/machine.ts'
 import { canRunDocker, canRunPodman, RealEngine, tinyImage } from '../../kit/runner/real-engine.ts'
+import { exec, forward, shellAt } from '../../kit/runner/shell.ts'
 
 const mib = 2 ** 20
 const uuid = uuidOf(1)
@@ -138,6 +142,31 @@ describe.each(engines)('the engine %s', name => {
     await run.connected.keeper.kill(uuid, 1)
     expect(await run.end()).toEqual({ exitCode: 5, reason: 'killed' })
     expect(run.connected.output(uuid, 1)).toBe('up\nbye\n')
+  })
+
+  test('lets a person run commands in the container, and says that a port has no network', async () => {
+    await using run = await attached()
+    const key = tunnelKey('the token of this installation, of tests', uuid, 1)
+    const spec = specOf('echo up; sleep 60', {
+      image: tinyImage,
+      cwd: '/tmp',
+      environment: { WORD: 'of the container' },
+    })
+    await run.connected.keeper.start(warrantOf(uuid, 1, spec), key)
+    await run.says('up')
+    const { entry } = await run.connected.running(uuid, 1)
+    const { gatewayPort = 0, gatewayPin = '' } = entry as { gatewayPort?: number; gatewayPin?: string }
+    const client = await shellAt({ address: `127.0.0.1:${gatewayPort}`, pin: gatewayPin, keys: [key] })
+    const channel = await exec(client, 'echo "$WORD"; id -u; ls /; cat; exit 3')
+    channel.end('by its input')
+    const exit = once(channel, 'exit')
+    expect(await text(channel)).toMatch(/^of the container\n1000\nbin\nbytes\ndev\n(.*\n)*by its input$/)
+    expect((await exit)[0]).toBe(3)
+    await expect(forward(client, 'localhost', 80)).rejects.toThrow('(SSH) Channel open failure')
+    client.destroy()
+    await run.connected.keeper.kill(uuid, 1)
+    await run.end()
+    await run.nothingIsLeft()
   })
 
   test('kills the container by its labels when its supervisor is lost, and starts no other one beside', async () => {
