@@ -113,7 +113,7 @@ export class Exchange {
     const relay = new Relay({ from: answer, to: outgoing, gate: to.gate, isLast: () => isWhole(answer), onEnd })
     relay.start()
     // A stream of events may have no byte for long.
-    this.#soonSend(outgoing, relay, () => upstream.setTimeout(limits.idleMs))
+    this.#soonSend(outgoing, relay, () => upstream.socket?.setTimeout(limits.idleMs))
   }
 
   #writeHead({ statusCode, statusMessage, rawHeaders }: IncomingMessage): boolean {
@@ -191,7 +191,7 @@ export class Exchange {
     const isClientsTurn =
       !incoming.complete && !upstream.writableNeedDrain && upstream.socket?.timeout !== limits.idleMs
     if (this.#answer) this.#fail('cut')
-    else if (isClientsTurn) upstream.setTimeout(limits.idleMs)
+    else if (isClientsTurn) upstream.socket?.setTimeout(limits.idleMs)
     else this.#fail('silent')
   }
 

@@ -2,9 +2,10 @@
  * Carries one request of a client to an app, and the answer back: bodies as streams, and changes of protocol. It decides
  * nothing: who may go where, and which headers go along, was decided before. `docs/gateway-pump.md` says why it looks so.
  */
-import { Agent, type ClientRequest, type IncomingMessage, request, ServerResponse } from 'node:http'
-import { createConnection, type NetConnectOpts, type Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
+import { type ClientRequest, type IncomingMessage, request, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { type Clock, systemClock } from '../base/clock.ts'
+import { Connections } from './connections.ts'
 import { Exchange, type ExchangeParts } from './exchange.ts'
 import { hasBody, requestHeaders, upgradeHeaders } from './framing.ts'
 import type { Destination, Ending, PumpLimits } from './terms.ts'
@@ -15,21 +16,18 @@ const repeatable = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 export class Pump {
   readonly #limits: PumpLimits
-  readonly #kept: Agent
+  readonly #kept: Connections
   /** An app may close a kept connection at any time. What must not be sent twice gets a connection of its own. */
-  readonly #single: Agent
+  readonly #single: Connections
+  /** For another protocol. After an answer that is not 101 it is not used again. */
+  readonly #upgraded: Connections
 
-  constructor(limits: PumpLimits) {
+  constructor(limits: PumpLimits, clock: Pick<Clock, 'monotonicMs' | 'after'> = systemClock) {
     this.#limits = limits
-    const { connections: maxSockets, freeMs } = limits
-    this.#kept = new Dialer({
-      keepAlive: true,
-      maxSockets,
-      maxFreeSockets: maxSockets,
-      timeout: freeMs,
-      scheduling: 'lifo',
-    })
-    this.#single = new Dialer({ keepAlive: false, maxSockets })
+    const { connections: most, freeMs, headMs: silentMs } = limits
+    this.#kept = new Connections({ most, silentMs, freeMs, clock })
+    this.#single = new Connections({ most, silentMs, clock })
+    this.#upgraded = new Connections({ most: Number.POSITIVE_INFINITY, silentMs, allowHalfOpen: true, clock })
   }
 
   /** Carries a request. Serves `request` and `checkContinue` of a server. Rejects for a head that Node refuses to send. */
@@ -46,12 +44,12 @@ export class Pump {
     const headers = requestHeaders(to.headers, incoming)
     if (headers === undefined) return 'unframed'
     const mayRepeat = repeatable.has(incoming.method!) && !hasBody(incoming)
-    const agent = mayRepeat && again ? this.#kept : this.#single
-    if (agent === this.#single) headers.push('Connection', 'close')
-    const upstream = this.#open(incoming, to, headers, agent)
+    const by = mayRepeat && again ? this.#kept : this.#single
+    if (by === this.#single) headers.push('Connection', 'close')
+    const upstream = open(incoming, to, headers, by)
     const exchange = new Exchange({ incoming, outgoing, upstream, to, limits: this.#limits })
     const ending = await exchange.carry()
-    const repeats = ending === 'refused' && exchange.wasStale && agent === this.#kept
+    const repeats = ending === 'refused' && exchange.wasStale && by === this.#kept
     return repeats ? this.#request(incoming, outgoing, to, false) : ending
   }
 
@@ -69,8 +67,7 @@ export class Pump {
     // It throws where an earlier answer still has the socket. A request to the app would be left without a listener then.
     outgoing.assignSocket(socket)
     outgoing.once('finish', () => socket.end())
-    // A connection of its own: after an answer that is not 101 it is not used again.
-    const upstream = this.#open(incoming, to, headers, false)
+    const upstream = open(incoming, to, headers, this.#upgraded)
     // Node has left the socket, with its errors.
     socket.on('error', () => {})
     const limits = this.#limits
@@ -83,41 +80,19 @@ export class Pump {
 
   /** Closes the connections to apps, but those of other protocols. */
   close(): void {
-    this.#kept.destroy()
-    this.#single.destroy()
-  }
-
-  #open({ method }: IncomingMessage, to: Destination, headers: string[], agent: Agent | false): ClientRequest {
-    const { host, port, path } = to
-    const timeout = this.#limits.headMs
-    // Node passes it to the socket. In another protocol one way may end before the other.
-    const ofSocket = { allowHalfOpen: agent === false }
-    const ofRequest = { host, port, path, method: method!, headers, setHost: false }
-    // Without an agent Node calls `createConnection`; `false` would be an agent of its own.
-    const dialed = to.connect && {
-      dial: () => to.connect!(),
-      ...(agent === false && { agent: undefined, createConnection: open }),
-    }
-    const upstream = request({ ...ofRequest, agent, timeout, ...ofSocket, ...dialed })
-    // Otherwise a request that waits for a connection gets this one.
-    if (agent === this.#single) upstream.shouldKeepAlive = false
-    return upstream
+    this.#kept.close()
+    this.#single.close()
   }
 }
 
-type Opened = (error: Error | null, socket: Duplex) => void
-
-/** Connects as the destination says: it is among the options of a request. */
-class Dialer extends Agent {
-  override createConnection(options: NetConnectOpts, opened: Opened): Duplex | undefined {
-    return 'dial' in options ? open(options, opened) : createConnection(options)
-  }
-}
-
-function open(options: object, opened: Opened): undefined {
-  const { dial, timeout } = options as { dial(): Promise<Socket>; timeout: number }
-  dial().then(
-    socket => opened(null, socket.setTimeout(timeout)),
-    error => opened(error as Error, undefined as never),
-  )
+function open(
+  { method }: IncomingMessage,
+  { host, port, path, connect }: Destination,
+  headers: string[],
+  by: Connections,
+): ClientRequest {
+  const agent = by.to(host, port)
+  // Node copies each option twice, so there are few.
+  const options = { path, method: method!, headers, setHost: false, agent, ...(connect && { connect }) }
+  return request(options)
 }

@@ -1,0 +1,277 @@
+/**
+ * Connections to apps: the agent that `node:http` asks for one. Node's own copies the options of each request twice, finds its
+ * connections by names that it makes anew, and sets two times of a connection at each request. That cost a tenth of a request.
+ */
+import type { Agent, ClientRequest, IncomingMessage } from 'node:http'
+import { createConnection, type Socket } from 'node:net'
+import type { Clock } from '../base/clock.ts'
+import { lowerOf } from '../base/remembered.ts'
+import type { Destination } from './terms.ts'
+
+export interface ConnectionsOptions {
+  /** To one app at once; further requests wait in turn. */
+  readonly most: number
+  /** Without a byte, before the head of an answer: the request gets `timeout`. */
+  readonly silentMs: number
+  /** How long a free one is kept. Default: none is. */
+  readonly freeMs?: number
+  /** Whether one way may end before the other. Default false. */
+  readonly allowHalfOpen?: boolean
+  readonly clock: Pick<Clock, 'monotonicMs' | 'after'>
+}
+
+/** Makes the connection in place of one to the address. */
+type Connect = NonNullable<Destination['connect']>
+
+interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+/** Node's types hide the error. */
+type OnSocket = { onSocket(socket: Socket | undefined, error: Error): void }
+
+/** A request that has no connection yet. */
+interface Waiting {
+  readonly request: ClientRequest
+  readonly connect: Connect | undefined
+}
+
+/** Between two looks for those that were free for too long; each request looks too. */
+const sweepMs = 500
+/** An app closes a connection at the time that it tells: to begin a request then would be too late. */
+const hintMarginMs = 1000
+
+export class Connections {
+  readonly #options: ConnectionsOptions
+  readonly #byApp = new Map<string, AppConnections>()
+  #isSwept = false
+
+  constructor(options: ConnectionsOptions) {
+    this.#options = options
+  }
+
+  /** For one request at once: an app without a connection is forgotten. */
+  to(host: string, port: number): Agent {
+    const name = `${host}:${port}`
+    const known = this.#byApp.get(name)
+    const app = known ?? new AppConnections({ host, port }, this.#options, () => this.#sweepSoon())
+    if (!known) this.#byApp.set(name, app)
+    // Node asks for something like its agent.
+    return app as unknown as Agent
+  }
+
+  /** Ends all of them, also those that have a request. */
+  close(): void {
+    for (const app of this.#byApp.values()) app.close()
+  }
+
+  #sweepSoon(): void {
+    if (this.#isSwept) return
+    this.#isSwept = true
+    this.#options.clock.after(sweepMs, () => this.#sweep())
+  }
+
+  #sweep(): void {
+    this.#isSwept = false
+    for (const [name, app] of this.#byApp) {
+      app.sweep()
+      if (app.isEmpty) this.#byApp.delete(name)
+    }
+    if (this.#byApp.size > 0) this.#sweepSoon()
+  }
+}
+
+/** Those to one app. */
+class AppConnections {
+  /** These four are read by Node: whether it asks the app to keep the connection. */
+  readonly protocol = 'http:'
+  readonly defaultPort = 80
+  readonly keepAlive: boolean
+  readonly maxSockets = Number.POSITIVE_INFINITY
+  readonly options: ConnectionsOptions
+  readonly #address: Address
+  readonly #onUse: () => void
+  readonly #open = new Set<Line>()
+  /** The last one was used last. */
+  readonly #free: Line[] = []
+  readonly #waiting: Waiting[] = []
+  /** On their way to the app by `connect`. */
+  #dialing = 0
+
+  constructor(address: Address, options: ConnectionsOptions, onUse: () => void) {
+    this.#address = address
+    this.options = options
+    this.keepAlive = options.freeMs !== undefined
+    this.#onUse = onUse
+  }
+
+  get isEmpty(): boolean {
+    return this.#open.size + this.#dialing + this.#waiting.length === 0
+  }
+
+  /** Node calls it once for each request. */
+  addRequest(request: ClientRequest, { connect }: { connect?: Connect }): void {
+    const line = this.#takeFree()
+    if (line) {
+      request.reusedSocket = true
+      line.carry(request)
+    } else if (this.#open.size + this.#dialing < this.options.most) this.#connect({ request, connect })
+    else this.#waiting.push({ request, connect })
+  }
+
+  close(): void {
+    for (const { socket } of this.#open) socket.destroy()
+  }
+
+  /** Closes those that were free for too long. */
+  sweep(): void {
+    const nowMs = this.options.clock.monotonicMs()
+    for (const { socket, freeUntilMs } of this.#free) if (freeUntilMs <= nowMs) socket.destroy()
+  }
+
+  /** The request of this one is over. */
+  freed(line: Line, lifeMs: number): void {
+    const next = this.#nextWaiting()
+    if (next) {
+      line.carry(next.request)
+      return
+    }
+    line.freeUntilMs = this.options.clock.monotonicMs() + lifeMs
+    this.#free.push(line)
+  }
+
+  /** This one is closed, or left HTTP. */
+  left(line: Line): void {
+    if (!this.#open.delete(line)) return
+    const at = this.#free.indexOf(line)
+    if (at >= 0) this.#free.splice(at, 1)
+    this.#connectNext()
+  }
+
+  #takeFree(): Line | undefined {
+    const nowMs = this.#free.length > 0 ? this.options.clock.monotonicMs() : 0
+    for (let line = this.#free.pop(); line; line = this.#free.pop()) {
+      if (line.freeUntilMs > nowMs && line.socket.writable) return line
+      line.socket.destroy()
+    }
+    return undefined
+  }
+
+  #nextWaiting(): Waiting | undefined {
+    let next = this.#waiting.shift()
+    // Nobody waits for it any more.
+    while (next?.request.destroyed) next = this.#waiting.shift()
+    return next
+  }
+
+  #connectNext(): void {
+    const next = this.#nextWaiting()
+    if (next) this.#connect(next)
+  }
+
+  #connect({ request, connect }: Waiting): void {
+    this.#onUse()
+    const { allowHalfOpen = false } = this.options
+    if (!connect) this.#add(createConnection({ ...this.#address, allowHalfOpen, noDelay: true }), request)
+    else {
+      this.#dialing += 1
+      connect().then(
+        socket => {
+          this.#dialing -= 1
+          this.#add(socket, request)
+        },
+        error => {
+          this.#dialing -= 1
+          ;(request as unknown as OnSocket).onSocket(undefined, error)
+          this.#connectNext()
+        },
+      )
+    }
+  }
+
+  #add(socket: Socket, request: ClientRequest): void {
+    // The kernel then looks whether the other side of a free one is there still.
+    if (this.keepAlive) socket.setKeepAlive(true, hintMarginMs)
+    const line = new Line(socket, this)
+    this.#open.add(line)
+    line.carry(request)
+  }
+}
+
+/** One connection. */
+class Line {
+  readonly socket: Socket
+  freeUntilMs = 0
+  readonly #app: AppConnections
+  #request: ClientRequest | undefined
+
+  constructor(socket: Socket, app: AppConnections) {
+    this.socket = socket
+    this.#app = app
+    socket.on('data', this.#onData)
+    socket.on('error', onError)
+    socket.on('timeout', this.#onTimeout)
+    socket.on('close', this.#onClose)
+    // By Node: nothing of its request is left, or it carries another protocol from now on.
+    socket.on('free', this.#onFree)
+    socket.on('agentRemove', this.#onLeave)
+  }
+
+  carry(request: ClientRequest): void {
+    this.#request = request
+    const { silentMs } = this.#app.options
+    if (this.socket.timeout !== silentMs) this.socket.setTimeout(silentMs)
+    request.onSocket(this.socket)
+  }
+
+  /** Nobody else reads: no request has asked for these bytes, and the next one would take them for its answer. */
+  readonly #onData = () => {
+    if (this.socket.listenerCount('data') === 1) this.socket.destroy()
+  }
+
+  readonly #onTimeout = () => {
+    if (this.#request) this.#request.emit('timeout')
+    else this.socket.destroy()
+  }
+
+  readonly #onFree = () => {
+    const request = this.#request
+    const lifeMs = request?.shouldKeepAlive && this.socket.writable ? this.#lifeMs(request) : 0
+    this.#request = undefined
+    if (lifeMs > 0) this.#app.freed(this, lifeMs)
+    else this.socket.destroy()
+  }
+
+  #lifeMs(request: ClientRequest): number {
+    const { freeMs = 0 } = this.#app.options
+    const { res: answer } = request as unknown as { readonly res: IncomingMessage | null }
+    return answer ? Math.min(freeMs, hintMsOf(answer.rawHeaders)) : freeMs
+  }
+
+  readonly #onClose = () => this.#app.left(this)
+
+  readonly #onLeave = () => {
+    const { socket } = this
+    socket.off('data', this.#onData)
+    socket.off('error', onError)
+    socket.off('timeout', this.#onTimeout)
+    socket.off('close', this.#onClose)
+    socket.off('free', this.#onFree)
+    socket.off('agentRemove', this.#onLeave)
+    this.#app.left(this)
+  }
+}
+
+/** Whoever has the connection hears of it, and its close follows. */
+const onError = () => {}
+
+/** How long an app says that it keeps a connection. */
+function hintMsOf(rawHeaders: readonly string[]): number {
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (lowerOf(rawHeaders[i]!) !== 'keep-alive') continue
+    const seconds = /^timeout=(\d+)/.exec(rawHeaders[i + 1]!)?.[1]
+    if (seconds !== undefined) return Number(seconds) * 1000 - hintMarginMs
+  }
+  return Number.POSITIVE_INFINITY
+}
