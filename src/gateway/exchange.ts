@@ -1,6 +1,7 @@
 /** One request and its answer, between the server's pair and the client request to the app. */
-import type { ClientRequest, IncomingMessage, OutgoingMessage, ServerResponse } from 'node:http'
+import type { ClientRequest, IncomingMessage, InformationEvent, OutgoingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { answerHeaders, hasBody } from './framing.ts'
 import { passage, Relay } from './relay.ts'
 import type { Destination, Ending, PumpLimits } from './terms.ts'
@@ -13,6 +14,8 @@ export interface ExchangeParts {
   readonly limits: PumpLimits
   /** Takes over both connections when the app changes the protocol; without it no app may. */
   readonly onSwitch?: (answer: IncomingMessage, app: Socket, early: Buffer) => Promise<Ending>
+  /** Called once. */
+  readonly onEnd: (ending: Ending | Promise<Ending>, exchange: Exchange) => void
 }
 
 /** Informational answers that are passed on; a storm of them is not. */
@@ -23,10 +26,9 @@ export class Exchange {
   /** Whether the app closed a kept connection before it answered a byte. */
   wasStale = false
   readonly #parts: ExchangeParts
-  readonly #ending = Promise.withResolvers<Ending>()
   #queued: NodeJS.Timeout | undefined
-  #isSent = false
   #body: Relay | undefined
+  #answerBody: Relay | undefined
   /** Whose head was written. */
   #answer: IncomingMessage | undefined
   #information = 0
@@ -36,28 +38,28 @@ export class Exchange {
     this.#parts = parts
   }
 
-  carry(): Promise<Ending> {
+  carry(): void {
     const { outgoing, upstream } = this.#parts
-    upstream.once('socket', socket => {
-      if (socket.connecting) socket.once('connect', () => this.#send())
-      else this.#send()
-    })
-    upstream.on('response', answer => this.#answered(answer))
-    upstream.on('information', ({ statusCode, rawHeaders }) => this.#inform(statusCode, rawHeaders))
-    upstream.on('upgrade', (answer, app, early) => this.#switched(answer, app as Socket, early))
-    upstream.on('timeout', () => this.#timedOut())
-    upstream.on('error', error => this.#failed(error))
-    // It comes once anyway. `once` would cost an object, and a search for it.
+    // Each comes once, if at all, but the last three. `once` would cost an object, and a search for it.
+    upstream.on('socket', this.#onSocket)
+    upstream.on('response', this.#onAnswer)
+    upstream.on('upgrade', this.#onUpgrade)
     outgoing.on('close', this.#onClientClose)
-    // A connection that was free is there by then.
-    process.nextTick(this.#boundQueue)
-    return this.#ending.promise
+    upstream.on('information', this.#onInformation)
+    upstream.on('timeout', this.#onTimeout)
+    upstream.on('error', this.#onError)
+    // Otherwise it has a connection, and is sent in this turn.
+    if (!upstream.reusedSocket) this.#boundQueue()
   }
 
-  /** Node's own time begins with the connection. All of them may be in use, or the gate is shut. */
-  readonly #boundQueue = () => {
-    if (this.#isSent || this.#isOver) return
-    this.#queued = setTimeout(() => this.#fail('silent'), this.#parts.limits.headMs)
+  readonly #onSocket = (socket: Socket) => {
+    if (socket.connecting) socket.once('connect', () => this.#send())
+    else this.#send()
+  }
+
+  /** The time of a connection begins with it. All of them may be in use, or the gate is shut. */
+  #boundQueue(): void {
+    this.#queued ??= setTimeout(() => this.#fail('silent'), this.#parts.limits.headMs)
   }
 
   /** Goes on where bytes may pass: at once, or when the gate has opened. */
@@ -69,14 +71,20 @@ export class Exchange {
 
   /** Not before its connection is there: what was decided may be old by then. */
   #send(): void {
+    const { gate } = this.#parts.to
+    if (!gate || gate.mayPass()) this.#sendNow()
+    else {
+      this.#boundQueue()
+      this.#whenOpen(() => this.#sendNow())
+    }
+  }
+
+  #sendNow(): void {
     const { incoming, upstream } = this.#parts
-    this.#whenOpen(() => {
-      if (this.#isOver) return
-      this.#isSent = true
-      clearTimeout(this.#queued)
-      if (hasBody(incoming)) this.#upload()
-      else upstream.end()
-    })
+    if (this.#isOver) return
+    clearTimeout(this.#queued)
+    if (hasBody(incoming)) this.#upload()
+    else upstream.end()
   }
 
   #upload(): void {
@@ -96,13 +104,15 @@ export class Exchange {
     if (!this.#parts.outgoing.writableFinished) this.#fail('gone')
   }
 
-  #answered(answer: IncomingMessage): void {
-    answer.on('error', () => this.#fail(this.#answer ? 'cut' : 'refused'))
+  readonly #onAnswer = (answer: IncomingMessage) => {
+    answer.on('error', this.#onAnswerError)
     this.#whenOpen(() => this.#relay(answer))
   }
 
+  readonly #onAnswerError = () => this.#fail(this.#answer ? 'cut' : 'refused')
+
   #relay(answer: IncomingMessage): void {
-    const { outgoing, upstream, limits, to } = this.#parts
+    const { outgoing, to } = this.#parts
     if (this.#isOver) return
     if (!this.#writeHead(answer)) {
       this.#fail('refused')
@@ -111,9 +121,10 @@ export class Exchange {
     this.#answer = answer
     const onEnd = (last?: Buffer) => this.#finish(answer, last)
     const relay = new Relay({ from: answer, to: outgoing, gate: to.gate, isLast: () => isWhole(answer), onEnd })
+    this.#answerBody = relay
     relay.start()
     // A stream of events may have no byte for long.
-    this.#soonSend(outgoing, relay, () => upstream.socket?.setTimeout(limits.idleMs))
+    this.#soonSend(outgoing, relay)
   }
 
   #writeHead({ statusCode, statusMessage, rawHeaders }: IncomingMessage): boolean {
@@ -124,7 +135,7 @@ export class Exchange {
     if (headers === undefined || status < 200) return false
     const list = to.answer?.(status, headers) ?? headers
     // Node reads more than it writes, such as control characters in the words after the status.
-    if (isWritten(() => outgoing.writeHead(status, statusMessage, [...list]))) return true
+    if (isWritten(() => outgoing.writeHead(status, statusMessage, list as string[]))) return true
     // It has kept them for the caller's answer.
     outgoing.statusMessage = ''
     return false
@@ -142,7 +153,7 @@ export class Exchange {
     upstream.destroy()
   }
 
-  #inform(status: number, headers: string[]): void {
+  readonly #onInformation = ({ statusCode: status, rawHeaders: headers }: InformationEvent) => {
     const { incoming, outgoing, to } = this.#parts
     this.#information += 1
     const isKnown = incoming.httpVersionMinor > 0 && status !== 101 && this.#information <= maxInformation
@@ -154,11 +165,11 @@ export class Exchange {
     }
   }
 
-  #switched(answer: IncomingMessage, app: Socket, early: Buffer): void {
+  readonly #onUpgrade = (answer: IncomingMessage, app: Duplex, early: Buffer) => {
     // Node has left the socket, with its errors.
     app.on('error', () => this.#fail('refused'))
     app.once('close', () => this.#fail('refused'))
-    this.#whenOpen(() => this.#switch(answer, app, early))
+    this.#whenOpen(() => this.#switch(answer, app as Socket, early))
   }
 
   #switch(answer: IncomingMessage, app: Socket, early: Buffer): void {
@@ -171,22 +182,25 @@ export class Exchange {
   /**
    * Sends the head alone where no byte of the body comes with it: both at once cost one system call. `flushHeaders` would write
    * bytes above 0x7f as UTF-8.
-   * @param waits called where the body did not come as a whole with its head
    */
-  #soonSend(message: ClientRequest | ServerResponse, body: Relay, waits?: () => void): void {
+  #soonSend(message: ClientRequest | ServerResponse, body: Relay): void {
+    // What came with the head passes before this.
+    process.nextTick(this.#sendHead, message, body)
+  }
+
+  readonly #sendHead = (message: ClientRequest | ServerResponse, body: Relay) => {
+    if (message.writableEnded || message.destroyed) return
+    const { outgoing, upstream, limits } = this.#parts
+    // The rest may take its time.
+    if (message === outgoing) upstream.socket?.setTimeout(limits.idleMs)
     const isDue = () => !body.hasPassed && !message.writableEnded && !message.destroyed
     // The process may have been halted meanwhile.
     const send = () => this.#whenOpen(() => isDue() && message.write(none))
-    // What came with the head passes before this.
-    process.nextTick(() => {
-      if (message.writableEnded || message.destroyed) return
-      waits?.()
-      if (isDue()) setImmediate(() => isDue() && send())
-    })
+    if (isDue()) setImmediate(() => isDue() && send())
   }
 
   /** No byte either way for the limit. */
-  #timedOut(): void {
+  readonly #onTimeout = () => {
     const { incoming, upstream, limits } = this.#parts
     const isClientsTurn =
       !incoming.complete && !upstream.writableNeedDrain && upstream.socket?.timeout !== limits.idleMs
@@ -195,7 +209,7 @@ export class Exchange {
     else this.#fail('silent')
   }
 
-  #failed(error: NodeJS.ErrnoException): void {
+  readonly #onError = (error: NodeJS.ErrnoException) => {
     const { upstream } = this.#parts
     this.wasStale = upstream.reusedSocket && !this.#answer && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
     this.#fail(this.#answer ? 'cut' : 'refused')
@@ -206,6 +220,8 @@ export class Exchange {
     if (this.#isOver) return
     const { outgoing, upstream } = this.#parts
     this.#end(ending)
+    this.#body?.stop()
+    this.#answerBody?.stop()
     upstream.destroy()
     if (ending === 'cut') outgoing.destroy()
     else if (ending !== 'gone') this.#forgetUpload()
@@ -225,7 +241,7 @@ export class Exchange {
     this.#isOver = true
     clearTimeout(this.#queued)
     this.#parts.outgoing.off('close', this.#onClientClose)
-    this.#ending.resolve(ending)
+    this.#parts.onEnd(ending, this)
   }
 }
 

@@ -157,6 +157,14 @@ describe.concurrent('Pump.request', () => {
     await client.has('ok')
   })
 
+  it('is silent when a client that is slow to send is never done', async () => {
+    const { wires, client } = await start(() => {}, { limits: { headMs: 20, idleMs: 40 } })
+    client.write('POST /p HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx')
+    await client.has('HTTP/1.1 504 ')
+    await (await wires.app(1)).over()
+    expect(wires.endings).toEqual(['silent'])
+  })
+
   it('cuts both when no byte of an answer comes for the limit', async () => {
     const { wires, client } = await start(answering('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok'), {
       limits: { idleMs: 20 },

@@ -35,22 +35,23 @@ export class Pump {
     return this.#request(incoming, outgoing, to, true)
   }
 
-  async #request(
-    incoming: IncomingMessage,
-    outgoing: ServerResponse,
-    to: Destination,
-    again: boolean,
-  ): Promise<Ending> {
-    const headers = requestHeaders(to.headers, incoming)
-    if (headers === undefined) return 'unframed'
-    const mayRepeat = repeatable.has(incoming.method!) && !hasBody(incoming)
-    const by = mayRepeat && again ? this.#kept : this.#single
-    if (by === this.#single) headers.push('Connection', 'close')
-    const upstream = open(incoming, to, headers, by)
-    const exchange = new Exchange({ incoming, outgoing, upstream, to, limits: this.#limits })
-    const ending = await exchange.carry()
-    const repeats = ending === 'refused' && exchange.wasStale && by === this.#kept
-    return repeats ? this.#request(incoming, outgoing, to, false) : ending
+  #request(incoming: IncomingMessage, outgoing: ServerResponse, to: Destination, again: boolean): Promise<Ending> {
+    return new Promise(resolve => {
+      const headers = requestHeaders(to.headers, incoming)
+      if (headers === undefined) {
+        resolve('unframed')
+        return
+      }
+      const mayRepeat = again && repeatable.has(incoming.method!) && !hasBody(incoming)
+      const by = mayRepeat ? this.#kept : this.#single
+      if (!mayRepeat) headers.push('Connection', 'close')
+      const upstream = open(incoming, to, headers, by)
+      const onEnd: ExchangeParts['onEnd'] = (ending, { wasStale }) => {
+        const repeats = ending === 'refused' && wasStale && mayRepeat
+        resolve(repeats ? this.#request(incoming, outgoing, to, false) : ending)
+      }
+      new Exchange({ incoming, outgoing, upstream, to, limits: this.#limits, onEnd }).carry()
+    })
   }
 
   /**
@@ -75,7 +76,7 @@ export class Pump {
       outgoing.detachSocket(socket)
       return join({ client: { socket, head }, app: { socket: app, head: early }, answer, to, limits })
     }
-    return new Exchange({ incoming, outgoing, upstream, to, limits, onSwitch }).carry()
+    return new Promise(onEnd => new Exchange({ incoming, outgoing, upstream, to, limits, onSwitch, onEnd }).carry())
   }
 
   /** Closes the connections to apps, but those of other protocols. */

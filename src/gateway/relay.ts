@@ -12,7 +12,8 @@ export interface Gate {
 
 export interface RelayParts {
   readonly from: Readable
-  readonly to: Pick<Writable, 'write' | 'on' | 'destroyed' | 'writableNeedDrain'>
+  /** Whoever closes it stops this. */
+  readonly to: Pick<Writable, 'write' | 'once' | 'destroyed' | 'writableNeedDrain'>
   readonly gate?: Gate | undefined
   /**
    * Whether nothing follows the chunk that is being read. Most bodies come as one, and then cost one write with their head.
@@ -46,6 +47,7 @@ export class Relay {
   #waiting = Promise.resolve()
   #hasEnded = false
   #isStopped = false
+  #awaitsDrain = false
   /** Whether bytes, or the end, were passed on. */
   hasPassed = false
 
@@ -62,9 +64,8 @@ export class Relay {
     // It may have ended before it left HTTP.
     if (from.readableEnded) queueMicrotask(this.#onEnd)
     else from.on('end', this.#onEnd)
-    to.on('drain', () => this.#resume())
-    to.on('close', () => this.stop())
-    if (!to.writableNeedDrain) this.#resume()
+    if (to.writableNeedDrain) this.#awaitDrain()
+    else this.#resume()
   }
 
   /** Passes nothing on any more, and reads nothing. */
@@ -120,7 +121,10 @@ export class Relay {
     if (isLast && !this.#hasEnded) {
       this.#hasEnded = true
       this.#end(passed)
-    } else if (!to.write(passed)) from.pause()
+    } else if (!to.write(passed)) {
+      from.pause()
+      this.#awaitDrain()
+    }
   }
 
   async #wait(gate: Gate): Promise<void> {
@@ -133,7 +137,18 @@ export class Relay {
     for (const chunk of held) if (!this.#isStopped) this.#pass(chunk)
     if (this.#isStopped) return
     if (this.#hasEnded) this.#end()
-    else if (!this.#parts.to.writableNeedDrain) this.#resume()
+    else if (this.#parts.to.writableNeedDrain) this.#awaitDrain()
+    else this.#resume()
+  }
+
+  /** Most messages need none. */
+  #awaitDrain(): void {
+    if (this.#awaitsDrain) return
+    this.#awaitsDrain = true
+    this.#parts.to.once('drain', () => {
+      this.#awaitsDrain = false
+      this.#resume()
+    })
   }
 
   #resume(): void {

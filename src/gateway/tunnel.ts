@@ -33,8 +33,8 @@ export async function join({ client, app, answer, to, limits }: TunnelParts): Pr
   const fromClient = new Relay({ from: client.socket, to: app.socket, gate, onEnd: () => app.socket.end() })
   const fromApp = new Relay({ from: app.socket, to: client.socket, gate, onEnd: () => client.socket.end() })
   const ended = Promise.all([
-    closing(client.socket, app.socket, fromClient),
-    closing(app.socket, client.socket, fromApp),
+    closing(client.socket, app.socket, fromClient, fromApp),
+    closing(app.socket, client.socket, fromApp, fromClient),
   ])
   to.opened?.({ client: client.socket, app: app.socket, fromClient, fromApp })
   fromClient.start(client.head)
@@ -45,13 +45,14 @@ export async function join({ client, app, answer, to, limits }: TunnelParts): Pr
 }
 
 /** Resolves when it is closed, with whether it failed. Then the other one gets what came from it, and is closed too. */
-function closing(socket: Socket, other: Socket, relay: Relay): Promise<boolean> {
+function closing(socket: Socket, other: Socket, relay: Relay, back: Relay): Promise<boolean> {
   return new Promise(resolve => {
     let failed = false
     socket.on('error', () => {
       failed = true
     })
     socket.once('close', () => {
+      back.stop()
       // The last bytes may wait for their gate: both ends had ended already.
       void relay.settled().then(() => other.destroySoon())
       resolve(failed)

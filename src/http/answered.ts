@@ -5,5 +5,6 @@ import type { ServerResponse } from 'node:http'
 export function whenAnswered(outgoing: ServerResponse, then: () => void): void {
   // An answer that waits for an earlier one on the same connection ends with that connection too.
   if (outgoing.closed || outgoing.req.socket.destroyed) then()
-  else outgoing.once('close', then)
+  // It comes once. `once` would cost an object, and a search for it.
+  else outgoing.on('close', then)
 }
