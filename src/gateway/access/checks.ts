@@ -14,6 +14,12 @@ const keepMs = 2 * holdMs
 export const awayMs = 60_000
 const mostKept = 20_000
 
+/** A claim that comes again and again has its key. */
+export interface KeyedClaim extends SessionClaim {
+  /** By `keyOf`. */
+  readonly key: string
+}
+
 /** A session that was found to hold. */
 export interface Seen {
   readonly claim: SessionClaim
@@ -58,8 +64,8 @@ export class SessionChecks {
    * Looks whether a session holds, by an answer of Redis that is at most 5 s old: at once where there is one.
    * @throws {RetryLater} when Redis does not answer
    */
-  check(claim: SessionClaim): Soon<CheckFinding> {
-    const key = keyOf(claim)
+  check(claim: SessionClaim | KeyedClaim): Soon<CheckFinding> {
+    const key = 'key' in claim ? claim.key : keyOf(claim)
     const kept = this.#kept.get(key)
     const nowMs = this.#options.clock.monotonicMs()
     // The user is not in the key: a claim of another user must not be answered by this.
@@ -143,7 +149,7 @@ export class SessionChecks {
 }
 
 /** What must agree. */
-const keyOf = ({ sessionHash, loginHash, appUid, appId }: Omit<SessionClaim, 'user'>): string =>
+export const keyOf = ({ sessionHash, loginHash, appUid, appId }: Omit<SessionClaim, 'user'>): string =>
   `${sessionHash} ${loginHash} ${appUid} ${appId}`
 
 /** Whether what was found by a look still holds. Where Redis did not answer a moment ago, it holds longer. */

@@ -3,7 +3,7 @@ import type { AppRoute } from '../../base/app-route.ts'
 import { all, andThen, type Soon } from '../../base/soon.ts'
 import { hashOf } from '../../store/apps/ids.ts'
 import type { SessionStore } from '../../store/apps/sessions.ts'
-import type { CheckFinding, Seen, SessionChecks } from './checks.ts'
+import { type CheckFinding, type KeyedClaim, keyOf, type Seen, type SessionChecks } from './checks.ts'
 import { Kept } from './kept.ts'
 import { hashesOf, type Visitor } from './visitors.ts'
 
@@ -24,6 +24,8 @@ export interface EntrancesOptions {
 
 /** Sessions that this replica has made. */
 const mostMade = 10_000
+/** Sessions that visitors bring: each does so with all that it asks for. */
+const mostBrought = 10_000
 /** No session has this hash. */
 const noSession = '0'.repeat(64)
 
@@ -35,6 +37,8 @@ export class Entrances {
    */
   readonly #made = new Kept<Made>(mostMade)
   readonly #making = new Map<string, Promise<Made | undefined>>()
+  /** By the hash of the session. */
+  readonly #brought = new Kept<Brought>(mostBrought)
 
   constructor(options: EntrancesOptions) {
     this.#options = options
@@ -47,7 +51,7 @@ export class Entrances {
   find(route: AppRoute, visitors: readonly Visitor[], sessionIds: readonly string[]): Soon<Entrance | undefined> {
     const tries = this.#triesOf(route, visitors, hashesOf(sessionIds))
     const { checks } = this.#options
-    const findings = all(tries.map(({ visitor, hash }) => checks.check(claimOf(route, visitor, hash))))
+    const findings = all(tries.map(({ brought }) => checks.check(brought.claim)))
     return andThen(findings, found => bestOf(tries, found))
   }
 
@@ -58,19 +62,34 @@ export class Entrances {
   again(route: AppRoute, visitor: Visitor, sessionId: string): Soon<Entrance | undefined> {
     const [hash] = hashesOf([sessionId])
     if (hash === undefined) return undefined
-    return andThen(this.#options.checks.check(claimOf(route, visitor, hash)), finding =>
+    return andThen(this.#options.checks.check(this.#bring(route, visitor, hash).claim), finding =>
       finding.is === 'in' ? { visitor, version: finding.version, seen: finding.seen } : undefined,
     )
   }
 
   #triesOf(route: AppRoute, visitors: readonly Visitor[], presented: readonly string[]): readonly Tried[] {
-    return visitors.flatMap(visitor => {
-      const made = this.#made.get(keyOf(route, visitor))
-      const tries: Tried[] = presented.map(hash => ({ visitor, hash, newSessionId: undefined }))
+    const tries: Tried[] = []
+    for (const visitor of visitors) {
+      const own = presented.length > 0 ? presented : [noSession]
+      const before = tries.length
+      for (const hash of own) tries.push({ brought: this.#bring(route, visitor, hash), newSessionId: undefined })
+      const made = this.#made.get(tries[before]!.brought.loginKey)
       // Mostly the visitor presents it: it is one try then, and needs no new cookie.
-      if (made && !presented.includes(made.hash)) tries.push({ visitor, hash: made.hash, newSessionId: made.id })
-      return tries.length > 0 ? tries : [{ visitor, hash: noSession, newSessionId: undefined }]
-    })
+      if (!made || presented.includes(made.hash)) continue
+      if (presented.length === 0) tries.pop()
+      tries.push({ brought: this.#bring(route, visitor, made.hash), newSessionId: made.id })
+    }
+    return tries
+  }
+
+  /** Neither a route nor a visitor ever changes: there is another one then. */
+  #bring(route: AppRoute, visitor: Visitor, hash: string): Brought {
+    const known = this.#brought.get(hash)
+    if (known?.route === route && known.visitor === visitor) return known
+    const claim = claimOf(route, visitor, hash)
+    const brought = { route, visitor, claim: { ...claim, key: keyOf(claim) }, loginKey: loginKeyOf(route, visitor) }
+    this.#brought.set(hash, brought)
+    return brought
   }
 
   /**
@@ -80,7 +99,7 @@ export class Entrances {
    */
   async enter(route: AppRoute, visitor: Visitor): Promise<Entrance | undefined> {
     // Another request may have made one while this one was looked for.
-    const known = this.#made.get(keyOf(route, visitor))
+    const known = this.#made.get(loginKeyOf(route, visitor))
     const entrance = known === undefined ? undefined : await this.#checked(route, visitor, known)
     if (entrance) return entrance
     const made = await this.#make(route, visitor)
@@ -95,7 +114,7 @@ export class Entrances {
   }
 
   #make(route: AppRoute, visitor: Visitor): Promise<Made | undefined> {
-    const key = keyOf(route, visitor)
+    const key = loginKeyOf(route, visitor)
     const made = this.#making.get(key) ?? this.#create(key, route, visitor)
     this.#making.set(key, made)
     return made
@@ -122,25 +141,33 @@ interface Made {
   readonly hash: string
 }
 
+/** What a visitor brings to an app: made once, for texts that are compared with each request. */
+interface Brought {
+  readonly route: AppRoute
+  readonly visitor: Visitor
+  readonly claim: KeyedClaim
+  /** By `loginKeyOf`. */
+  readonly loginKey: string
+}
+
 /** A session that may let somebody in. */
 interface Tried {
-  readonly visitor: Visitor
-  /** Of the session. */
-  readonly hash: string
+  readonly brought: Brought
   readonly newSessionId: string | undefined
 }
 
 /** @param findings of each try, in the same order */
 function bestOf(tries: readonly Tried[], findings: readonly CheckFinding[]): Entrance | undefined {
   for (const [i, finding] of findings.entries()) {
-    const { visitor, newSessionId } = tries[i]!
+    const { brought, newSessionId } = tries[i]!
+    const { visitor } = brought
     if (finding.is === 'in') return { visitor, version: finding.version, seen: finding.seen, newSessionId }
   }
   const entitled = findings.findIndex(({ is }) => is === 'session')
-  return entitled < 0 ? undefined : { visitor: tries[entitled]!.visitor, version: findings[entitled]!.version }
+  return entitled < 0 ? undefined : { visitor: tries[entitled]!.brought.visitor, version: findings[entitled]!.version }
 }
 
-const keyOf = ({ id, uid }: AppRoute, { loginHash }: Visitor) => `${loginHash} ${uid} ${id}`
+const loginKeyOf = ({ id, uid }: AppRoute, { loginHash }: Visitor) => `${loginHash} ${uid} ${id}`
 
 const claimOf = ({ id, uid }: AppRoute, { loginHash, user }: Visitor, sessionHash: string) => ({
   appId: id,

@@ -33,9 +33,13 @@ const none: ReadonlySet<string> = new Set()
 /**
  * A list with each header as `change` has it, in its place. Names keep their case.
  * @param change gets the name in lower case. @returns the value; undefined to drop the header
+ * @param kept the list to which they are added. Default: a new one
  */
-export function changed(list: HeaderList, change: (name: string, value: string) => string | undefined): string[] {
-  const kept: string[] = []
+export function changed(
+  list: HeaderList,
+  change: (name: string, value: string) => string | undefined,
+  kept: string[] = [],
+): string[] {
   for (let i = 0; i < list.length; i += 2) {
     const value = change(lowerOf(list[i]!), list[i + 1]!)
     if (value !== undefined) kept.push(list[i]!, value)

@@ -37,15 +37,13 @@ const app = new RegExp(`^/console/apps/(${id})(/.*)?$`)
 const start = new RegExp(`^/console/start/(${id})$`)
 const enter = new RegExp(`^/console/enter/(${id})$`)
 const page = /^\/console\/(login|logout|callback)$/
-/** Visible ASCII. A reader may cut off what follows `#`. */
-const visible = /^[!"$-~]*$/
 /** A longer one is not kept through a login; the app's first page is shown instead. */
 const longestNext = 2048
 
 /** @param raw the target of the request line, of which each character is a byte */
 export function readTarget(raw: string): Target {
   const [path, query] = split(raw)
-  const fault = faultOf(path, query)
+  const fault = faultOf(raw, path)
   if (fault !== undefined) return { kind: 'refused', status: 400, reason: fault }
   const [, appId, rest] = app.exec(path) ?? []
   if (appId !== undefined) return { kind: 'app', id: appId, path: raw, bare: rest === undefined }
@@ -66,12 +64,22 @@ function split(raw: string): [path: string, query: string] {
 }
 
 /** What another reader may read as another path. */
-function faultOf(path: string, query: string): string | undefined {
+function faultOf(raw: string, path: string): string | undefined {
   if (!path.startsWith('/')) return 'the address does not begin with a slash'
-  if (!visible.test(path) || !visible.test(query)) return 'the address has characters that must be percent-encoded'
+  if (!isVisible(raw)) return 'the address has characters that must be percent-encoded'
   if (path.includes('\\')) return 'the address has a backslash'
-  if (hasDotSegment(path)) return 'the address has dot segments'
+  // Few addresses have what such a segment begins with.
+  if ((path.includes('/.') || path.includes('/%')) && hasDotSegment(path)) return 'the address has dot segments'
   return undefined
+}
+
+/** Visible ASCII without `#`: a reader may cut off what follows it. */
+function isVisible(text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code < 0x21 || code > 0x7e || code === 0x23) return false
+  }
+  return true
 }
 
 /** Where a target without a slash after the id leads: the same with it, and the same query. */

@@ -37,12 +37,14 @@ const latin1 = remembered(text => Buffer.from(text).toString('latin1'))
 export function toApp(rawHeaders: HeaderList, route: AppRoute, facts: ToAppFacts): string[] {
   const isDropped = droppedFrom(rawHeaders)
   const passesAuthorization = route.passAuthorization && facts.isForeignAuthorization
-  const kept = changed(rawHeaders, (name, value) => {
+  const change = (name: string, value: string) => {
     if (isDropped(name)) return undefined
     if (name === 'authorization') return passesAuthorization ? value : undefined
     return name === 'cookie' ? cookiesForApp(value) : value
-  })
-  return ['Host', route.passHost ? facts.site.host : route.host, ...kept, ...told(route, facts)]
+  }
+  const list = changed(rawHeaders, change, ['Host', route.passHost ? facts.site.host : route.host])
+  tell(list, route, facts)
+  return list
 }
 
 /** Trailers of a request as an app gets them: some apps take them for headers. */
@@ -57,11 +59,8 @@ function droppedFrom(list: HeaderList): (name: string) => boolean {
   return name => isToldByProxies(name) || named.has(name)
 }
 
-function told(route: AppRoute, { site, address, user }: ToAppFacts): string[] {
-  const isKnown = user !== undefined && route.audience.kind !== 'public'
-  return [
-    ...(address === undefined ? [] : ['X-Forwarded-For', address]),
-    ...['X-Forwarded-Proto', site.proto, 'X-Forwarded-Host', site.host, 'X-Forwarded-Prefix', appPrefix(route.id)],
-    ...(isKnown ? ['X-Forwarded-User', latin1(user)] : []),
-  ]
+function tell(list: string[], route: AppRoute, { site, address, user }: ToAppFacts): void {
+  if (address !== undefined) list.push('X-Forwarded-For', address)
+  list.push('X-Forwarded-Proto', site.proto, 'X-Forwarded-Host', site.host, 'X-Forwarded-Prefix', appPrefix(route.id))
+  if (user !== undefined && route.audience.kind !== 'public') list.push('X-Forwarded-User', latin1(user))
 }
