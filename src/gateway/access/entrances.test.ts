@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest'
 import { route } from '../../../test/kit/apps/routes.ts'
 import { hashOf, newId } from '../../store/apps/ids.ts'
+import type { SessionClaim } from '../../store/apps/sessions.ts'
+import { keyOf } from './checks.ts'
 import { Entrances } from './entrances.ts'
 import type { Visitor } from './visitors.ts'
 
@@ -50,4 +52,30 @@ it('Entrances tries the session that it has made after those that are presented,
   end()
   expect(await find(other)).toEqual({ visitor, version: '1' })
   expect(asked).toEqual([hashOf(other), hashOf(own)])
+})
+
+it('Entrances asks about the app and the visitor as they are by now', () => {
+  const asked: (SessionClaim & { key: string })[] = []
+  const check = (claim: (typeof asked)[0]) => {
+    asked.push(claim)
+    return { is: 'login', version: '1' }
+  }
+  const options = { sessions: {}, checks: { check }, sessionMs: 1_000 }
+  const entrances = new Entrances(options as unknown as ConstructorParameters<typeof Entrances>[0])
+  const id = newId()
+  const other = { ...visitor, loginHash: 'b'.repeat(64), user: 'bob' } as unknown as Visitor
+  const renewed = { ...route(), uid: 'another' }
+  for (const [to, who] of [
+    [route(), visitor],
+    [renewed, visitor],
+    [renewed, other],
+  ] as const) {
+    entrances.find(to, [who], [id])
+  }
+  expect(asked.map(({ appUid, user, loginHash }) => [appUid, user, loginHash])).toEqual([
+    [route().uid, 'ada', visitor.loginHash],
+    ['another', 'ada', visitor.loginHash],
+    ['another', 'bob', other.loginHash],
+  ])
+  expect(asked.map(({ key }) => key)).toEqual(asked.map(keyOf))
 })

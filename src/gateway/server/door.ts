@@ -101,6 +101,8 @@ export class Door {
       connectionsCheckingInterval: Math.min(longestLookMs, headersTimeout / 2),
       maxHeaderSize: limits.maxHeaderBytes,
       requireHostHeader: false,
+      // Most requests have no body: nothing is to be read of them, and nobody waits for their end.
+      optimizeEmptyRequests: true,
     }
     const none = () => {}
     const made = certificates
