@@ -27,7 +27,8 @@ const isOfHead = namesOf(['set-cookie', 'location', 'content-location', 'refresh
 export function fromApp(headers: HeaderList, route: AppRoute, site: Site): string[] {
   const named = namedByConnection(headers)
   // An app cannot hide where its body ends.
-  const isDropped = (name: string) => isOfOrigin(name) || (named.has(name) && name !== 'content-length')
+  const isDropped = (name: string) =>
+    isOfOrigin(name) || (named.size > 0 && named.has(name) && name !== 'content-length')
   return changed(headers, (name, value) => {
     if (isDropped(name)) return undefined
     switch (name) {

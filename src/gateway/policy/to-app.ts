@@ -56,7 +56,7 @@ export function trailersToApp(rawTrailers: HeaderList): string[] {
 
 function droppedFrom(list: HeaderList): (name: string) => boolean {
   const named = namedByConnection(list)
-  return name => isToldByProxies(name) || named.has(name)
+  return named.size === 0 ? isToldByProxies : name => isToldByProxies(name) || named.has(name)
 }
 
 function tell(list: string[], route: AppRoute, { site, address, user }: ToAppFacts): void {
