@@ -34,3 +34,30 @@ test('long bodies do not have the whole heap collected when it may grow', async 
   expect(grown).toBeLessThanOrEqual(2)
   expect(usual).toBeGreaterThanOrEqual(6)
 })
+
+/** Makes young objects, of which some live. V8 tells of each collection. */
+const youngProgram = `
+  import { collectYoungAlone } from ${JSON.stringify(new URL('./heap.ts', import.meta.url).href)}
+  if (process.argv[1] === 'alone') collectYoungAlone()
+  let alive = []
+  for (let i = 0; i < 2_000_000; i++) {
+    const made = { i, list: [i] }
+    if (i % 10 === 0) alive.push(made)
+    if (i % 100_000 === 0) alive = []
+  }
+`
+
+/** Milliseconds in which other threads have collected young objects. */
+async function collectedByOthers(how: 'alone' | 'as V8 does'): Promise<number> {
+  const args = ['--max-semi-space-size=1', '--trace-gc-nvp', '--input-type=module', '--eval', youngProgram, '--', how]
+  const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 2 ** 24 })
+  const each = [...stdout.matchAll(/ gc=s .* background\.scavenge\.parallel=([\d.]+)/g)]
+  expect(each.length).toBeGreaterThan(20)
+  return each.reduce((sum, [, ms]) => sum + Number(ms), 0)
+}
+
+test('the main thread collects young objects when it is to do so alone', async () => {
+  const [alone, usual] = await Promise.all([collectedByOthers('alone'), collectedByOthers('as V8 does')])
+  expect(alone).toBe(0)
+  expect(usual).toBeGreaterThan(0)
+})
