@@ -10,6 +10,8 @@ export interface Target {
   readonly prefix: string
   /** Lines of each head, with `Host`. */
   readonly lines: readonly string[]
+  /** Further apps behind the same port. Requests go to all of them in turn. */
+  readonly others?: readonly Pick<Target, 'prefix' | 'lines'>[]
 }
 
 export type GatewayQuestion =
@@ -57,8 +59,12 @@ answerQuestions(async (asked: Asked | Moving | Keeping): Promise<Counted | numbe
   return question.do === 'echo' ? echo(target, seconds, question) : requests(target, seconds, question)
 })
 
-const headFor = ({ prefix, lines }: Target, method: string, path: string, more: readonly string[] = []) =>
-  Buffer.from([`${method} ${prefix}${path} HTTP/1.1`, ...lines, ...more, '', ''].join('\r\n'), 'latin1')
+const headFor = (
+  { prefix, lines }: Pick<Target, 'prefix' | 'lines'>,
+  method: string,
+  path: string,
+  more: readonly string[] = [],
+) => Buffer.from([`${method} ${prefix}${path} HTTP/1.1`, ...lines, ...more, '', ''].join('\r\n'), 'latin1')
 
 /** A connection on which one request is answered at a time. */
 class Lane {
@@ -129,28 +135,36 @@ type Requests = Extract<GatewayQuestion, { do: 'requests' }>
 async function requests(target: Target, seconds: number, { path, perSecond, connections }: Requests): Promise<Counted> {
   const lanes: Lane[] = []
   for (let i = 0; i < connections; i++) lanes.push(await Lane.open(target))
-  const head = headFor(target, 'GET', path)
+  const heads = headsOf([target, ...(target.others ?? [])].map(app => headFor(app, 'GET', path)))
   const times: number[] = []
   const begunMs = performance.now()
   const over = during(seconds)
-  if (perSecond === undefined) for (const lane of lanes) repeat(lane, head, times)
-  else atRate(lanes, head, times, perSecond)
+  if (perSecond === undefined) for (const lane of lanes) repeat(lane, heads, times)
+  else atRate(lanes, heads, times, perSecond)
   await over
   const tookSeconds = (performance.now() - begunMs) / 1000
   for (const lane of lanes) lane.close()
   return countedOf(times, tookSeconds)
 }
 
-function repeat(lane: Lane, head: Buffer, times: number[]): void {
+/** Each of them in turn. */
+type Heads = () => Buffer
+
+function headsOf(all: readonly Buffer[]): Heads {
+  let next = 0
+  return () => all[next++ % all.length]!
+}
+
+function repeat(lane: Lane, heads: Heads, times: number[]): void {
   const sentMs = performance.now()
-  lane.ask(head, () => {
+  lane.ask(heads(), () => {
     times.push(performance.now() - sentMs)
-    if (!isOver) repeat(lane, head, times)
+    if (!isOver) repeat(lane, heads, times)
   })
 }
 
 /** Sends each request at its time, or on the next free connection. The time counts from when it was due. */
-function atRate(lanes: readonly Lane[], head: Buffer, times: number[], perSecond: number): void {
+function atRate(lanes: readonly Lane[], heads: Heads, times: number[], perSecond: number): void {
   const free = [...lanes]
   const begunMs = performance.now()
   let sent = 0
@@ -159,7 +173,7 @@ function atRate(lanes: readonly Lane[], head: Buffer, times: number[], perSecond
     while (free.length > 0 && begunMs + (1000 * sent) / perSecond <= nowMs) {
       const dueMs = begunMs + (1000 * sent++) / perSecond
       const lane = free.pop()!
-      lane.ask(head, () => {
+      lane.ask(heads(), () => {
         times.push(performance.now() - dueMs)
         free.push(lane)
       })

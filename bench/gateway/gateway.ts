@@ -1,7 +1,7 @@
 /**
  * The gateway beside haproxy, configurable-http-proxy, bare `node:http` and no proxy at all, in turns: rates, times, WebSockets, long bodies and
  * memory. docs/bench.md explains the result.
- *   npm run bench -- gateway [--seconds 5] [--rounds 3] [--connections 64] [--sockets 5000] [--megabytes 1024] [--young 8]
+ *   npm run bench -- gateway [--seconds 5] [--rounds 3] [--connections 64] [--sockets 5000] [--megabytes 1024] [--young 8] [--apps 500]
  */
 import { nodeOptions } from '../../dev/image/node-options.ts'
 import type { Progress } from '../../dev/process/progress.ts'
@@ -16,7 +16,7 @@ import { Worker } from '../measure/worker.ts'
 import type { Counted, GatewayQuestion } from './client.ts'
 import { type Contender, cores, pin, startProxies } from './proxies.ts'
 
-const defaults = { seconds: 5, rounds: 3, connections: 64, sockets: 5000, megabytes: 1024, young: 8 }
+const defaults = { seconds: 5, rounds: 3, connections: 64, sockets: 5000, megabytes: 1024, young: 8, apps: 500 }
 type Options = typeof defaults
 
 /** From here on a figure says more about the client and the app than about the proxy. */
@@ -43,10 +43,18 @@ export async function gatewayBench(args: readonly string[], progress: Progress, 
     // The gateway gets it after the image's options, so it counts.
     const young = `--max-semi-space-size=${options.young}`
     const bare = await start('bare.ts', [...nodeOptions, young])
-    const port = await app.ask<number>({})
+    const port = await app.ask<number>({ others: options.apps })
     const haproxy = tools.program('haproxy')
     const proxies = await progress.part('proxies', () =>
-      startProxies({ stateDir, port, haproxy, sockets: options.sockets, bare, nodeArgs: [young] }),
+      startProxies({
+        stateDir,
+        port,
+        haproxy,
+        sockets: options.sockets,
+        others: options.apps,
+        bare,
+        nodeArgs: [young],
+      }),
     )
     const figures = await measure({ options, proxies, client, app, progress, signal })
     return { bench: 'gateway', conditions, ...figures }
@@ -66,7 +74,7 @@ interface Scene {
 }
 
 type Name = Contender['name']
-type ByName<T> = Readonly<Record<Name, T>>
+type ByName<T, N extends string = Name> = Readonly<Record<N, T>>
 
 /** The median of all turns. */
 interface Figure extends Counted {
@@ -86,6 +94,9 @@ async function measure(scene: Scene): Promise<object> {
   })
   const small = await turns(scene, '1 KB', { do: 'requests', path: '/size/1024', connections })
   const large = await turns(scene, '100 KB', { do: 'requests', path: '/size/102400', connections })
+  const ofApps = await turns({ ...scene, proxies: alsoOfApps(scene.proxies) }, `1 KB, ${scene.options.apps} apps`, {
+    ...{ do: 'requests', path: '/size/1024', connections },
+  })
   // The same load for all: half of what the slower of the two Node programs can.
   const half = Math.floor(Math.min(small.gateway.perSecond, small.chp.perSecond) / 2)
   const atHalf = await turns(scene, 'half load', {
@@ -98,6 +109,7 @@ async function measure(scene: Scene): Promise<object> {
   return {
     requests_1kb: small,
     requests_100kb: large,
+    requests_of_apps: ofApps,
     half_load: { per_second: half, ...atHalf },
     echo_1kb: echo,
     long_body: { down, up },
@@ -105,6 +117,8 @@ async function measure(scene: Scene): Promise<object> {
     ratios: {
       rate_over_chp: ratio(small.gateway.perSecond, small.chp.perSecond),
       cost_of_chp: ratio(small.gateway.proxyUs, small.chp.proxyUs),
+      cost_of_bare: ratio(small.gateway.proxyUs, small.bare.proxyUs),
+      apps_cost_of_one: ratio(ofApps.apps.proxyUs, ofApps.gateway.proxyUs),
       bare_rate_over_chp: ratio(small.bare.perSecond, small.chp.perSecond),
       bare_cost_of_chp: ratio(small.bare.proxyUs, small.chp.proxyUs),
       rate_100kb_over_chp: ratio(large.gateway.perSecond, large.chp.perSecond),
@@ -122,10 +136,28 @@ async function measure(scene: Scene): Promise<object> {
 
 const ratio = (a: number, b: number) => round(a / b, 2)
 
+/** The gateway, with requests to one app and to many, in turns. */
+function alsoOfApps(proxies: readonly Contender[]) {
+  const one = proxies.find(({ name }) => name === 'gateway')!
+  const { others = [] } = one
+  return [
+    { ...one, name: 'gateway' as const },
+    { ...one, name: 'apps' as const, target: { ...one.target, others } },
+  ]
+}
+
+type Turning<N extends string> = Omit<Scene, 'proxies'> & {
+  readonly proxies: readonly (Omit<Contender, 'name'> & { readonly name: N })[]
+}
+
 /** One question to all, in turns. */
-async function turns(scene: Scene, words: string, question: GatewayQuestion): Promise<ByName<Figure>> {
+async function turns<N extends string>(
+  scene: Turning<N>,
+  words: string,
+  question: GatewayQuestion,
+): Promise<ByName<Figure, N>> {
   const { options, proxies, progress, signal } = scene
-  const found = new Map<Name, Figure[]>(proxies.map(({ name }) => [name, []]))
+  const found = new Map<N, Figure[]>(proxies.map(({ name }) => [name, []]))
   await progress.part(words, async () => {
     for (let round = 0; round < options.rounds; round++) {
       for (const proxy of proxies) {
@@ -134,12 +166,16 @@ async function turns(scene: Scene, words: string, question: GatewayQuestion): Pr
       }
     }
   })
-  return Object.fromEntries([...found].map(([name, figures]) => [name, medianOf(figures)])) as Record<Name, Figure>
+  return Object.fromEntries([...found].map(([name, figures]) => [name, medianOf(figures)])) as Record<N, Figure>
 }
 
 const usedBy = (pid: number | undefined) => (pid === undefined ? 0 : cpuSeconds(pid))
 
-async function turn({ options, client, app }: Scene, { target, pid }: Contender, question: GatewayQuestion) {
+async function turn(
+  { options, client, app }: Omit<Scene, 'proxies'>,
+  { target, pid }: Pick<Contender, 'target' | 'pid'>,
+  question: GatewayQuestion,
+) {
   const others = () => cpuSeconds(client.pid) + cpuSeconds(app.pid)
   const before = { others: others(), proxy: usedBy(pid), ms: systemClock.monotonicMs() }
   const counted = await client.ask<Counted>({ target, seconds: options.seconds, question })

@@ -16,6 +16,8 @@ export interface Contender {
   readonly target: Target
   /** Undefined: there is none. */
   readonly pid?: number
+  /** Further apps, which requests of one measure go to. */
+  readonly others?: Target['others']
 }
 
 export interface ProxyParts {
@@ -25,6 +27,8 @@ export interface ProxyParts {
   /** Path of haproxy. */
   readonly haproxy: string
   readonly sockets: number
+  /** Further apps of the gateway. */
+  readonly others: number
   /** `bare.ts`. */
   readonly bare: Worker
   /** Of the gateway. */
@@ -33,7 +37,8 @@ export interface ProxyParts {
 
 /** The processors of the proxy, and of client and app. */
 export const cores = { proxy: 0, others: 1 } as const
-const prefix = `/console/apps/${appId}`
+const prefixOf = (id: string) => `/console/apps/${id}`
+const prefix = prefixOf(appId)
 const startMs = 20_000
 
 /** Puts all threads of a process onto one processor. */
@@ -104,7 +109,7 @@ async function chp({ stateDir, port: app }: ProxyParts): Promise<Contender> {
   return { name: 'chp', target: targetOf(port), pid: readRecord(stateDir, spec.name)!.pid }
 }
 
-async function gateway({ stateDir, port, sockets, nodeArgs }: ProxyParts): Promise<Contender> {
+async function gateway({ stateDir, port, sockets, others: count, nodeArgs }: ProxyParts): Promise<Contender> {
   const many = sockets + 1000
   const limits = {
     requestsPerApp: many,
@@ -113,9 +118,12 @@ async function gateway({ stateDir, port, sockets, nodeArgs }: ProxyParts): Promi
     socketsPerUser: many,
     connections: 2 * many,
   }
-  const { replica, lines } = await startGateway({ stateDir, port, config: { limits }, nodeArgs })
+  const { replica, lines, others } = await startGateway({ stateDir, port, config: { limits }, nodeArgs, others: count })
   await pin(replica.pid, cores.proxy)
-  return { name: 'gateway', target: { port: replica.port, prefix, lines }, pid: replica.pid }
+  return {
+    ...{ name: 'gateway', target: { port: replica.port, prefix, lines }, pid: replica.pid },
+    others: others.map(({ id, lines }) => ({ prefix: prefixOf(id), lines })),
+  }
 }
 
 /** With cookies and Origin as those of the gateway, so that all read as much. */

@@ -1,6 +1,7 @@
 /** The app of the bench, a process of its own: raw connections, so that it costs as little as can be. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { otherAddress } from '../../test/kit/gateway/other-apps.ts'
 import { answerQuestions } from '../measure/worker.ts'
 
 const endOfHead = '\r\n\r\n'
@@ -66,11 +67,17 @@ function echo(socket: Socket): void {
   socket.write(switched)
 }
 
-const server = createServer({ noDelay: true }, serve)
-server.listen({ port: 0, host: '127.0.0.1', backlog: 65_535 })
-const listening = once(server, 'listening')
-
-answerQuestions(async () => {
-  await listening
+/** @returns the port */
+async function listen(host: string, port = 0): Promise<number> {
+  const server = createServer({ noDelay: true }, serve)
+  server.listen({ port, host, backlog: 65_535 })
+  await once(server, 'listening')
   return (server.address() as AddressInfo).port
+}
+
+/** Further apps are at the same port of addresses of their own: each has its own connections. */
+answerQuestions(async ({ others }: { others: number }) => {
+  const port = await listen('127.0.0.1')
+  for (let number = 1; number <= others; number++) await listen(otherAddress(number), port)
+  return port
 })

@@ -17,6 +17,7 @@ import { RouteStore } from '../../../src/store/apps/routes.ts'
 import { Connection } from '../../../src/store/connection.ts'
 import { Keys } from '../../../src/store/keys.ts'
 import { gatewayAclLine } from '../../../src/store/rights.ts'
+import { otherAddress } from './other-apps.ts'
 import { exampleRoute } from './routes.ts'
 
 /** The app of which everybody in these processes speaks. */
@@ -27,7 +28,14 @@ export interface OpenGateway {
   readonly redis: Redis
   /** Lines of a head that lead to the app: `Host`, `Origin`, and the cookies of a login and a session. */
   readonly lines: readonly string[]
+  /** Of each further app. */
+  readonly others: readonly OtherApp[]
   stop(): Promise<void>
+}
+
+export interface OtherApp {
+  readonly id: string
+  readonly lines: readonly string[]
 }
 
 export interface GatewayOptions {
@@ -38,7 +46,11 @@ export interface GatewayOptions {
   readonly config?: ConfigInput['gateway']
   /** More options of Node. */
   readonly nodeArgs?: readonly string[]
+  /** How many further apps there are, at the same port of `otherAddress`. Default: none. */
+  readonly others?: number
 }
+
+const otherId = (number: number) => `${appId}-${number}`
 
 const people = {
   username: 'ada',
@@ -52,19 +64,28 @@ export async function startGateway({
   port: appPort,
   config = {},
   nodeArgs = [],
+  others: count = 0,
 }: GatewayOptions): Promise<OpenGateway> {
   const keyPrefix = `gateway-${randomBytes(4).toString('hex')}`
   const redis = await startRedis({ stateDir, keyPrefix })
   await addGatewayUser(redis, keyPrefix)
-  await writeTables(redis, keyPrefix, appPort)
+  const numbers = Array.from({ length: count }, (_, i) => i + 1)
+  await writeTables(redis, keyPrefix, appPort, numbers)
   const { replica, origin } = await startReplica({ stateDir, redis, keyPrefix, config, nodeArgs })
   await replica.ready()
-  const lines = [`Host: ${new URL(origin).host}`, `Origin: ${origin}`, `Cookie: ${await logIn(origin)}`]
+  const login = await logIn(origin)
+  const linesFor = async (id: string) => {
+    const cookie = `Cookie: ${login}; ${await enter(origin, login, id)}`
+    return [`Host: ${new URL(origin).host}`, `Origin: ${origin}`, cookie]
+  }
+  const lines = await linesFor(appId)
+  const others: OtherApp[] = []
+  for (const id of numbers.map(otherId)) others.push({ id, lines: await linesFor(id) })
   const stop = async () => {
     await replica.stop(0)
     await redis.stop()
   }
-  return { replica, redis, lines, stop }
+  return { replica, redis, lines, others, stop }
 }
 
 export interface GatewayReplicaOptions extends Pick<GatewayOptions, 'stateDir' | 'config' | 'nodeArgs'> {
@@ -103,25 +124,35 @@ export async function addGatewayUser({ url }: Pick<Redis, 'url'>, keyPrefix: str
   admin.disconnect()
 }
 
-async function writeTables({ programUrl }: Redis, keyPrefix: string, port: number): Promise<void> {
+async function writeTables(
+  { programUrl }: Redis,
+  keyPrefix: string,
+  port: number,
+  others: readonly number[],
+): Promise<void> {
   const config = configSchema.shape.redis.parse({ url: programUrl, keyPrefix })
   const connection = new Connection({ config, clock: systemClock })
   connection.open()
   const keys = new Keys(keyPrefix)
   const routes = new RouteStore(connection, keys)
-  await routes.put(exampleRoute({ id: appId, address: { ip: '127.0.0.1', port }, host: `app-${appId}.hub:${port}` }))
+  const apps = [{ id: appId, ip: '127.0.0.1' }, ...others.map(each => ({ id: otherId(each), ip: otherAddress(each) }))]
+  for (const { id, ip } of apps) {
+    await routes.put(exampleRoute({ id, uid: `u-${id}`, address: { ip, port }, host: `app-${id}.hub:${port}` }))
+  }
   await routes.complete()
   await new MemberStore(connection, keys).complete()
   connection.close()
 }
 
-/** Resolves with the cookies of a login and of a session of the app. */
-async function logIn(origin: string): Promise<string> {
+/** Resolves with the cookie of a login. */
+function logIn(origin: string): Promise<string> {
   const type = { 'Content-Type': 'application/x-www-form-urlencoded', Origin: origin }
-  const login = await cookieOf(`${origin}/console/login`, type, 'token=ada-token')
-  const session = await cookieOf(`${origin}/console/apps/${appId}/`, { Cookie: login })
-  return `${login}; ${session}`
+  return cookieOf(`${origin}/console/login`, type, 'token=ada-token')
 }
+
+/** Resolves with the cookie of a session of an app. */
+const enter = (origin: string, login: string, id: string): Promise<string> =>
+  cookieOf(`${origin}/console/apps/${id}/`, { Cookie: login })
 
 function cookieOf(url: string, headers: Record<string, string>, body?: string): Promise<string> {
   return new Promise((resolve, reject) => {
