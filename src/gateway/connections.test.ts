@@ -120,6 +120,45 @@ describe.concurrent('Connections', () => {
     expect([asked.reusedSocket, headers['content-length']]).toEqual([false, '2'])
   })
 
+  it('closes a free one that sends such bytes when its last answer was paused', async () => {
+    const { ask, app } = await start()
+    const asked = ask()
+    const first = await app(1)
+    first.resume()
+    const over = once(first, 'end')
+    asked.on('response', answer => answer.once('end', () => asked.socket!.pause()))
+    await answered(asked, first)
+    first.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged')
+    await over
+  })
+
+  it('gives none on which bytes wait for a reader to a request that waits', async () => {
+    const { ask, app } = await start({ most: 1 })
+    const [one, two] = [ask(), ask()]
+    const first = await app(1)
+    const forged = Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged')
+    one!.on('response', answer => {
+      answer.once('end', () => {
+        one!.socket!.pause()
+        one!.socket!.unshift(forged)
+      })
+    })
+    const answer = once(two!, 'response')
+    await answered(one!, first)
+    const second = await app(2)
+    second.write(ok)
+    expect((await answer)[0].headers['content-length']).toBe('2')
+  })
+
+  it('fails requests that wait for a connection when it is closed', async () => {
+    const { ask, app, apps, connections } = await start({ most: 1 })
+    const [, two] = [ask(), ask()]
+    await app(1)
+    const failed = once(two!, 'error')
+    connections.close()
+    expect([(await failed)[0].message, apps.length]).toEqual(['connections to apps are closed', 1])
+  })
+
   it('keeps none where it has no time for it', async () => {
     const started = await start()
     const single = new Connections({ most: 8, silentMs: 10_000, clock: started.clock })

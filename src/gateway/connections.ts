@@ -2,19 +2,15 @@
  * Connections to apps: the agent that `node:http` asks for one. Node's own copies the options of each request twice, finds its
  * connections by names that it makes anew, and sets two times of a connection at each request. That cost a tenth of a request.
  */
-import type { Agent, ClientRequest, IncomingMessage } from 'node:http'
+import type { Agent, ClientRequest } from 'node:http'
 import { createConnection, type Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
-import { lowerOf } from '../base/remembered.ts'
+import { Line, type LineKeeper, type LinesOptions } from './line.ts'
 import type { Destination } from './terms.ts'
 
-export interface ConnectionsOptions {
+export interface ConnectionsOptions extends LinesOptions {
   /** To one app at once; further requests wait in turn. */
   readonly most: number
-  /** Without a byte, before the head of an answer: the request gets `timeout`. */
-  readonly silentMs: number
-  /** How long a free one is kept. Default: none is. */
-  readonly freeMs?: number
   /** Whether one way may end before the other. Default false. */
   readonly allowHalfOpen?: boolean
   readonly clock: Pick<Clock, 'monotonicMs' | 'after'>
@@ -28,9 +24,6 @@ interface Address {
   readonly port: number
 }
 
-/** Node's types hide the error. */
-type OnSocket = { onSocket(socket: Socket | undefined, error: Error): void }
-
 /** A request that has no connection yet. */
 interface Waiting {
   readonly request: ClientRequest
@@ -39,8 +32,8 @@ interface Waiting {
 
 /** Between two looks for those that were free for too long; each request looks too. */
 const sweepMs = 500
-/** An app closes a connection at the time that it tells: to begin a request then would be too late. */
-const hintMarginMs = 1000
+/** The kernel then begins to look whether the other side of a connection is there still. */
+const probeAfterMs = 1000
 
 export class Connections {
   readonly #options: ConnectionsOptions
@@ -83,7 +76,7 @@ export class Connections {
 }
 
 /** Those to one app. */
-class AppConnections {
+class AppConnections implements LineKeeper {
   /** These four are read by Node: whether it asks the app to keep the connection. */
   readonly protocol = 'http:'
   readonly defaultPort = 80
@@ -121,6 +114,7 @@ class AppConnections {
   }
 
   close(): void {
+    for (const { request } of this.#waiting.splice(0)) fail(request, new Error('connections to apps are closed'))
     for (const { socket } of this.#open) socket.destroy()
   }
 
@@ -130,7 +124,6 @@ class AppConnections {
     for (const { socket, freeUntilMs } of this.#free) if (freeUntilMs <= nowMs) socket.destroy()
   }
 
-  /** The request of this one is over. */
   freed(line: Line, lifeMs: number): void {
     const next = this.#nextWaiting()
     if (next) {
@@ -141,7 +134,6 @@ class AppConnections {
     this.#free.push(line)
   }
 
-  /** This one is closed, or left HTTP. */
   left(line: Line): void {
     if (!this.#open.delete(line)) return
     const at = this.#free.indexOf(line)
@@ -183,7 +175,7 @@ class AppConnections {
         },
         error => {
           this.#dialing -= 1
-          ;(request as unknown as OnSocket).onSocket(undefined, error)
+          fail(request, error)
           this.#connectNext()
         },
       )
@@ -191,87 +183,14 @@ class AppConnections {
   }
 
   #add(socket: Socket, request: ClientRequest): void {
-    // The kernel then looks whether the other side of a free one is there still.
-    if (this.keepAlive) socket.setKeepAlive(true, hintMarginMs)
+    if (this.keepAlive) socket.setKeepAlive(true, probeAfterMs)
     const line = new Line(socket, this)
     this.#open.add(line)
     line.carry(request)
   }
 }
 
-/** One connection. */
-class Line {
-  readonly socket: Socket
-  freeUntilMs = 0
-  readonly #app: AppConnections
-  #request: ClientRequest | undefined
+/** Node's types hide the error. */
+type OnSocket = { onSocket(socket: undefined, error: Error): void }
 
-  constructor(socket: Socket, app: AppConnections) {
-    this.socket = socket
-    this.#app = app
-    socket.on('data', this.#onData)
-    socket.on('error', onError)
-    socket.on('timeout', this.#onTimeout)
-    socket.on('close', this.#onClose)
-    // By Node: nothing of its request is left, or it carries another protocol from now on.
-    socket.on('free', this.#onFree)
-    socket.on('agentRemove', this.#onLeave)
-  }
-
-  carry(request: ClientRequest): void {
-    this.#request = request
-    const { silentMs } = this.#app.options
-    if (this.socket.timeout !== silentMs) this.socket.setTimeout(silentMs)
-    request.onSocket(this.socket)
-  }
-
-  /** Nobody else reads: no request has asked for these bytes, and the next one would take them for its answer. */
-  readonly #onData = () => {
-    if (this.socket.listenerCount('data') === 1) this.socket.destroy()
-  }
-
-  readonly #onTimeout = () => {
-    if (this.#request) this.#request.emit('timeout')
-    else this.socket.destroy()
-  }
-
-  readonly #onFree = () => {
-    const request = this.#request
-    const lifeMs = request?.shouldKeepAlive && this.socket.writable ? this.#lifeMs(request) : 0
-    this.#request = undefined
-    if (lifeMs > 0) this.#app.freed(this, lifeMs)
-    else this.socket.destroy()
-  }
-
-  #lifeMs(request: ClientRequest): number {
-    const { freeMs = 0 } = this.#app.options
-    const { res: answer } = request as unknown as { readonly res: IncomingMessage | null }
-    return answer ? Math.min(freeMs, hintMsOf(answer.rawHeaders)) : freeMs
-  }
-
-  readonly #onClose = () => this.#app.left(this)
-
-  readonly #onLeave = () => {
-    const { socket } = this
-    socket.off('data', this.#onData)
-    socket.off('error', onError)
-    socket.off('timeout', this.#onTimeout)
-    socket.off('close', this.#onClose)
-    socket.off('free', this.#onFree)
-    socket.off('agentRemove', this.#onLeave)
-    this.#app.left(this)
-  }
-}
-
-/** Whoever has the connection hears of it, and its close follows. */
-const onError = () => {}
-
-/** How long an app says that it keeps a connection. */
-function hintMsOf(rawHeaders: readonly string[]): number {
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    if (lowerOf(rawHeaders[i]!) !== 'keep-alive') continue
-    const seconds = /^timeout=(\d+)/.exec(rawHeaders[i + 1]!)?.[1]
-    if (seconds !== undefined) return Number(seconds) * 1000 - hintMarginMs
-  }
-  return Number.POSITIVE_INFINITY
-}
+const fail = (request: ClientRequest, error: Error) => (request as unknown as OnSocket).onSocket(undefined, error)
