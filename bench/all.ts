@@ -38,6 +38,11 @@ const runs: readonly Run[] = [
   { name: 'images', full: '', small: '--tags 200 --refreshes 5 --requests 50' },
   { name: 'spawn', full: '--labs 100 --singles 5 --steady', small: '--labs 20 --warm-up 20 --pairs 1' },
   { name: 'spawn', full: '--labs 300 --singles 0', small: '--labs 30 --warm-up 20 --pairs 1 --singles 0' },
+  {
+    name: 'spawn',
+    full: '--labs 60 --warm-up 60 --pairs 3 --singles 0 --with-tenants --with-apps --with-dispatch --idle --with-all',
+    small: '--labs 5 --warm-up 5 --pairs 1 --singles 0 --with-apps --with-all',
+  },
   { name: 'hub', full: '--pairs 5', small: '--users 10 --pairs 1' },
   { name: 'gateway', full: '', small: '--seconds 1 --rounds 1 --sockets 200 --megabytes 64' },
   { name: 'churn', full: '', small: '--users 10 --minutes 0.5 --rest 10' },

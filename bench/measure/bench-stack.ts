@@ -152,6 +152,11 @@ function benchStackOf(
   }
 }
 
+/** Adds a user to Redis, by a line of an ACL file. */
+export async function addUser(redis: Redis, line: string): Promise<void> {
+  await redis.call('ACL', 'SETUSER', ...line.split(' ').slice(1))
+}
+
 const settleLimitMs = 20_000
 const windowMs = 1000
 /** Seconds of processor time in a window, of all processes together, when nothing but watches and timers is left. */

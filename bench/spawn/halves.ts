@@ -4,10 +4,12 @@ import { resolve } from 'node:path'
 import { blockBeside } from '../../dev/dispatch/beside.ts'
 import type { ConfigInput } from '../../dev/stack/config.ts'
 import { applyRights } from '../../dev/stack/stack.ts'
+import { tenantsKeyPrefix } from '../../dev/tenants/beside.ts'
 import { readConfig } from '../../src/settings/load.ts'
 import { type AuditedRequest, controllerRequests } from '../measure/audit.ts'
 import { type BenchContext, type BenchStack, settle, withBenchStack } from '../measure/bench-stack.ts'
 import { openWarmCrowd } from '../measure/crowd.ts'
+import { startIdleApps } from '../measure/idle-apps.ts'
 import { startIdleDispatch } from '../measure/idle-dispatch.ts'
 import { startIdleTenants } from '../measure/idle-tenants.ts'
 import type { LoadResult } from '../measure/load.ts'
@@ -16,6 +18,7 @@ import { type Commands, commandsBetween, commandsOf } from '../measure/redis.ts'
 import { type Memory, memoryOf, type Usage, usedBetween } from '../measure/usage.ts'
 import type { LoopQuestion } from './loop.ts'
 import { loopConfig } from './loop-config.ts'
+import type { Wing } from './wings.ts'
 
 export interface HalfOptions extends BenchContext {
   /** Labs that are measured. */
@@ -26,12 +29,8 @@ export interface HalfOptions extends BenchContext {
   readonly kwok: number
   /** A built program for the replicas. Default: this checkout's. */
   readonly program?: string | undefined
-  /** Whether the cluster has the wing of tenants too, without a tenant. */
-  readonly tenants?: boolean
-  /** Whether a process for containers stands beside, without a container. */
-  readonly dispatch?: boolean
-  /** Whether the replicas run the idle engine. */
-  readonly idle?: boolean
+  /** What stands beside, at rest. */
+  readonly wings?: readonly Wing[]
   /** Addresses of pods. */
   readonly podRange?: string
   /** Rate of requests for labs. Default: all at once. */
@@ -77,8 +76,7 @@ export function skylabHalf(options: HalfOptions): Promise<SkylabHalf> {
   const { signal, perSecond, replicas } = options
   return withHalf(options, replicas, async bench => {
     const { warmUp, measured } = usersOf(bench, options)
-    if (options.tenants) await startIdleTenants(bench, signal)
-    if (options.dispatch) await startIdleDispatch(bench, signal)
+    await startWings(bench, options)
     const crowd = await openWarmCrowd(bench, { warmUp, replicas, signal })
     const memory = () => bench.stack.replicas.map(({ pid }) => memoryOf(pid))
     const bare = await crowd.askBare({ users: measured, perSecond })
@@ -114,13 +112,24 @@ export function loopHalf(options: HalfOptions): Promise<LoopHalf> {
 }
 
 /** Nothing is stopped meanwhile. */
-const withIdle: ConfigInput = { idle: { enabled: true, rules: [{ name: 'all', idleTimeoutSeconds: 86_400 }] } }
+const idle: ConfigInput['idle'] = { enabled: true, rules: [{ name: 'all', idleTimeoutSeconds: 86_400 }] }
+
+/** Starts the processes of those wings that have some. Wings that know of each other are told of each other. */
+async function startWings(bench: BenchStack, { wings = [], signal }: HalfOptions): Promise<void> {
+  if (wings.includes('tenants')) await startIdleTenants(bench, signal)
+  if (wings.includes('apps')) await startIdleApps(bench, signal, wings.includes('idle') ? idle : undefined)
+  const tenants = wings.includes('tenants') ? tenantsKeyPrefix : undefined
+  if (wings.includes('dispatch')) await startIdleDispatch(bench, signal, tenants)
+}
 
 function withHalf<T>(options: HalfOptions, replicas: number, work: (bench: BenchStack) => Promise<T>): Promise<T> {
-  const { profile, labs, warmUp, idle, dispatch } = options
+  const { profile, labs, warmUp, wings = [] } = options
   if (profile !== undefined) mkdirSync(profile, { recursive: true })
   const nodeArgs = profile === undefined ? [] : [profilerArg(profile)]
-  const overrides = { ...(idle && withIdle), ...(dispatch && { dispatch: blockBeside }) }
+  const overrides = {
+    ...(wings.includes('idle') && { idle }),
+    ...(wings.includes('dispatch') && { dispatch: blockBeside }),
+  }
   return withBenchStack({ ...options, overrides, users: labs + warmUp, replicas, nodeArgs }, work)
 }
 

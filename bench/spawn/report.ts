@@ -5,6 +5,7 @@ import type { Commands } from '../measure/redis.ts'
 import { median, percentile, round, tally } from '../measure/statistics.ts'
 import { type CpuOptions, cpuFigures, cpuRatios, removalCpu } from './cpu.ts'
 import type { LoopHalf, Measured, SkylabHalf } from './halves.ts'
+import type { BesideName } from './wings.ts'
 
 export interface Pair {
   readonly skylab: SkylabHalf
@@ -12,32 +13,24 @@ export interface Pair {
   readonly first: 'skylab' | 'loop'
 }
 
+/** One in each pair. */
+export interface WingHalves {
+  readonly name: BesideName
+  readonly halves: readonly SkylabHalf[]
+}
+
 export interface ReportOptions extends Omit<CpuOptions, 'skylab' | 'loop'> {
   readonly pairs: readonly Pair[]
   /** Halves of another build, one in each pair, or none. */
   readonly beside: readonly SkylabHalf[]
-  /** Halves beside the wing of tenants, one in each pair, or none. */
-  readonly withTenants: readonly SkylabHalf[]
-  /** Halves beside a process for containers, one in each pair, or none. */
-  readonly withDispatch: readonly SkylabHalf[]
-  /** Halves with the idle engine, one in each pair, or none. */
-  readonly idle: readonly SkylabHalf[]
+  readonly wings: readonly WingHalves[]
   /** Halves with one replica. */
   readonly singles: readonly SkylabHalf[]
   readonly warmUp: number
 }
 
 /** Medians over the pairs unless a name says otherwise. */
-export function report({
-  pairs,
-  beside,
-  withTenants,
-  withDispatch,
-  idle,
-  singles,
-  warmUp,
-  ...options
-}: ReportOptions): object {
+export function report({ pairs, beside, wings, singles, warmUp, ...options }: ReportOptions): object {
   const skylab = pairs.map(pair => pair.skylab)
   const loop = pairs.map(pair => pair.loop)
   const removed = pairs.find(pair => pair.skylab.removed)
@@ -48,9 +41,9 @@ export function report({
     cpu_ms_per_lab: cpuFigures({ ...options, skylab, loop }),
     ...(removed && { removal: removalFigures(removed, options.labs + warmUp) }),
     ...(beside.length > 0 && { beside: besideFigures(skylab, beside, loop, options) }),
-    ...(withTenants.length > 0 && { with_tenants: wingFigures(skylab, withTenants, loop, options) }),
-    ...(withDispatch.length > 0 && { with_dispatch: wingFigures(skylab, withDispatch, loop, options) }),
-    ...(idle.length > 0 && { with_idle: wingFigures(skylab, idle, loop, options) }),
+    ...Object.fromEntries(
+      wings.map(({ name, halves }) => [`with_${name}`, wingFigures(skylab, halves, loop, options)]),
+    ),
     ...(singles.length > 0 && {
       one_replica: {
         ...skylabFigures(singles, loop, options.labs),

@@ -2,7 +2,7 @@
  * Many labs at once on nodes of KWOK: Skylab and a bare loop in turns, each on a new stack. docs/bench.md explains the
  * result.
  *   npm run bench -- spawn [--labs 100] [--pairs 5] [--replicas 3] [--singles 1] [--steady] [--warm-up 100] [--kwok N]
- *     [--beside PROGRAM] [--with-tenants] [--with-dispatch] [--idle] [--profile FOLDER]
+ *     [--beside PROGRAM] [--with-tenants] [--with-apps] [--with-dispatch] [--idle] [--with-all] [--profile FOLDER]
  */
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -13,7 +13,8 @@ import { round } from '../measure/statistics.ts'
 import type { Usage } from '../measure/usage.ts'
 import { type HalfOptions, type LoopHalf, loopHalf, type SkylabHalf, skylabHalf } from './halves.ts'
 import { loopInFlight } from './loop-config.ts'
-import { acceptanceFigures, acceptanceOf, type Pair, report } from './report.ts'
+import { acceptanceFigures, acceptanceOf, type Pair, report, type WingHalves } from './report.ts'
+import { type BesideName, besideNames, besides, flags } from './wings.ts'
 
 /** Two processors make some 20 labs a second: the first pace leaves them time, the second does not. */
 const steadyPaces = [10, 50]
@@ -28,12 +29,8 @@ interface Options {
   readonly steady: boolean
   /** Another build of the program, measured in a half of each pair too. */
   readonly beside: string | undefined
-  /** Whether each pair has a half beside the wing of tenants. */
-  readonly withTenants: boolean
-  /** Whether each pair has a half beside a process for containers. */
-  readonly withDispatch: boolean
-  /** Whether each pair has a half with the idle engine. */
-  readonly idle: boolean
+  /** What each pair has a half beside. */
+  readonly with: readonly BesideName[]
   readonly profile: string | undefined
 }
 
@@ -49,7 +46,7 @@ export async function spawnBench(args: readonly string[], progress: Progress, si
     kwok,
     profile: options.profile,
     // All halves have these addresses, so that only the engine differs. Loopback refuses each look at once.
-    ...(options.idle && { podRange: '127.77.0.0/16' }),
+    ...(options.with.some(name => besides[name].wings.includes('idle')) && { podRange: '127.77.0.0/16' }),
     tools,
     progress,
     signal,
@@ -79,31 +76,25 @@ function readOptions(args: readonly string[]): Options {
       kwok: { type: 'string' },
       steady: { type: 'boolean', default: false },
       beside: { type: 'string' },
-      'with-tenants': { type: 'boolean', default: false },
-      'with-dispatch': { type: 'boolean', default: false },
-      idle: { type: 'boolean', default: false },
+      ...flags,
       profile: { type: 'string' },
     },
   })
   const [labs, pairs, warmUp] = [Number(values.labs), Number(values.pairs), Number(values['warm-up'])]
   const kwok = Number(values.kwok ?? nodesFor(labs + warmUp))
   const singles = Math.min(pairs, Number(values.singles))
-  const { steady, profile, idle, 'with-tenants': withTenants, 'with-dispatch': withDispatch } = values
+  const { steady, profile } = values
+  const named = besideNames.filter(name => values[besides[name].flag])
   const beside = values.beside && resolve(values.beside)
   const replicas = Number(values.replicas)
-  return { labs, pairs, replicas, singles, warmUp, kwok, steady, beside, withTenants, withDispatch, idle, profile }
+  return { labs, pairs, replicas, singles, warmUp, kwok, steady, beside, with: named, profile }
 }
 
 interface Done {
   readonly pairs: readonly Pair[]
   /** Halves of another build, one in each pair. */
   readonly beside: readonly SkylabHalf[]
-  /** Halves beside the wing of tenants, one in each pair. */
-  readonly withTenants: readonly SkylabHalf[]
-  /** Halves beside a process for containers, one in each pair. */
-  readonly withDispatch: readonly SkylabHalf[]
-  /** Halves with the idle engine, one in each pair. */
-  readonly idle: readonly SkylabHalf[]
+  readonly wings: readonly WingHalves[]
   readonly singles: readonly SkylabHalf[]
   /** One for each pace, or none. */
   readonly steady: readonly Steady[]
@@ -116,8 +107,8 @@ interface Steady {
 
 /** The last pair removes its labs too. */
 async function halvesOf(
-  { pairs, singles, steady, beside, withTenants, withDispatch, idle, profile, labs }: Options,
-  common: Omit<HalfOptions, 'removes' | 'idle'>,
+  { pairs, singles, steady, beside, with: named, profile, labs }: Options,
+  common: Omit<HalfOptions, 'removes' | 'wings'>,
 ): Promise<Done> {
   const { progress } = common
   const half = <T>(make: (options: HalfOptions) => Promise<T>, name: string, changes: Partial<HalfOptions> = {}) => {
@@ -127,9 +118,7 @@ async function halvesOf(
   const done = {
     pairs: [] as Pair[],
     beside: [] as SkylabHalf[],
-    withTenants: [] as SkylabHalf[],
-    withDispatch: [] as SkylabHalf[],
-    idle: [] as SkylabHalf[],
+    wings: named.map(name => ({ name, halves: [] as SkylabHalf[] })),
     singles: [] as SkylabHalf[],
     steady: [] as Steady[],
   }
@@ -140,9 +129,9 @@ async function halvesOf(
     const early = first === 'skylab' ? await ours() : undefined
     const other = beside && (await half(skylabHalf, `beside ${number}`, { program: beside }))
     if (other) done.beside.push(other)
-    if (withTenants) done.withTenants.push(await half(skylabHalf, `with tenants ${number}`, { tenants: true }))
-    if (withDispatch) done.withDispatch.push(await half(skylabHalf, `with dispatch ${number}`, { dispatch: true }))
-    if (idle) done.idle.push(await half(skylabHalf, `with idle ${number}`, { idle: true }))
+    for (const { name, halves } of done.wings) {
+      halves.push(await half(skylabHalf, `with ${name} ${number}`, { wings: besides[name].wings }))
+    }
     const loop = await half(loopHalf, `loop ${number}`, { removes })
     const skylab = early ?? (await ours())
     done.pairs.push({ skylab, loop, first })

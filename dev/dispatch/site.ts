@@ -32,7 +32,7 @@ const files = {
   config: 'skylab.yaml',
 } as const
 
-type CloudInput = Partial<NonNullable<ConfigInput['dispatch']>['CloudVMs']>
+export type CloudInput = Partial<NonNullable<ConfigInput['dispatch']>['CloudVMs']>
 
 export interface DispatchSite {
   readonly stateDir: string
@@ -133,7 +133,7 @@ export const dispatchConfig = (redis: ConfigInput['redis'], dispatch: ConfigInpu
 })
 
 /** The block for a cloud of this host. @param directory of the machines @param cloud beside the defaults */
-export const dispatchBlock = (directory: string, cloud: CloudInput = {}): ConfigInput['dispatch'] => ({
+export const dispatchBlock = (directory: string, cloud: CloudInput = {}): NonNullable<ConfigInput['dispatch']> => ({
   ...{ clusterId: 'zzzzz', tokenFile: files.token, managementTokenFile: files.managementToken },
   InstanceTypes: machineTypes,
   CloudVMs: {
