@@ -6,6 +6,8 @@ export interface TableNames {
   readonly rows: string
   readonly head: string
   readonly log: string
+  /** What machines cost. */
+  readonly machines: string
 }
 
 /**
@@ -20,5 +22,10 @@ export function tableNames(table: string, quote: '"' | '`', before: readonly str
     if (quote === '`') return `\`${[...before, name].join('.')}\``
     return [...before, name].map(each => `"${each}"`).join('.')
   }
-  return { rows: named(table), head: named(`${table}_head`), log: named(`${table}_log`) }
+  return {
+    rows: named(table),
+    head: named(`${table}_head`),
+    log: named(`${table}_log`),
+    machines: named(`${table}_machines`),
+  }
 }

@@ -36,3 +36,18 @@ it.each([
   expect([code, out]).toEqual([2, ''])
   expect(err).toContain(words)
 })
+
+it('tables prints the one table of what containers cost, and the right to add to it, for a process of dispatch', async () => {
+  const postgres = { host: 'db', database: 'bills', user: 'dispatch' }
+  const dispatch = {
+    ...{ clusterId: 'zzzzz', tokenFile: 'token', tenantsKeyPrefix: 'skylab-tenants', billAmounts: true },
+    ...{ InstanceTypes: {}, Containers: { DispatchPrivateKey: 'key' } },
+    CloudVMs: { Driver: 'loopback', DriverParameters: { Directory: '/cloud' } },
+  }
+  const config = { run: ['dispatch'], dispatch, tenants: { billing: { driver: 'postgres', postgres } } }
+  const { code, out, err } = await test.run('tables', '--config', await test.file('dispatch.yaml', config))
+  expect([code, err]).toEqual([0, ''])
+  expect(out).toContain('CREATE TABLE "public"."tenant_billing_machines" (')
+  expect(out).toContain('GRANT INSERT ON "public"."tenant_billing_machines" TO "dispatch";')
+  expect(out).not.toMatch(/_head|_log|SELECT/)
+})

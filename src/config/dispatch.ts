@@ -243,6 +243,12 @@ const fields = z.strictObject({
     .describe(
       'keys of the billing of tenants that become tags of their machines, after `TagKeyPrefix` and `Billing-`; needs `tenantsKeyPrefix`',
     ),
+  billAmounts: z
+    .boolean()
+    .default(false)
+    .describe(
+      'write what each ended container of a tenant has cost into `…_machines`, beside the table of `tenants.billing`, which this process then needs too, with `driver: postgres`; needs `tenantsKeyPrefix`',
+    ),
   tenantsKeyPrefix: z
     .string()
     .regex(/^[A-Za-z0-9._-]+$/)

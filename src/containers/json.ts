@@ -1,5 +1,6 @@
 /** What clients see of a container, by Arvados' names. Pure. */
 import type { ContainerState, ContainerView } from '../dispatch/container.ts'
+import { costOf } from '../dispatch/cost.ts'
 import type { ContainerShown } from '../store/dispatch/forms.ts'
 
 /** As Arvados' containers; what is not known yet is null. */
@@ -40,13 +41,6 @@ export function containerJson(found: ContainerShown, waits: string, nowMs: numbe
 
 /** RFC 3339; null for what never was. */
 export const timeOf = (ms: number): string | null => (ms === 0 ? null : new Date(ms).toISOString())
-
-function costOf({ startedMs, finishedMs, pricePerHour, state }: ContainerShown, nowMs: number): number {
-  if (startedMs === 0) return 0
-  const untilMs = finishedMs || (state === 'Running' ? nowMs : startedMs)
-  // No more digits than a price has a meaning for.
-  return Math.round(((Math.max(0, untilMs - startedMs) / 3_600_000) * pricePerHour + Number.EPSILON) * 1e6) / 1e6
-}
 
 function statusOf({ state, cancelled, trouble }: ContainerShown): ContainerJson['runtime_status'] {
   if (state === 'Cancelled') return { error: cancelled || trouble || 'It was cancelled' }

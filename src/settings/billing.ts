@@ -43,9 +43,18 @@ export function withBillingOf(env: Environment, config: Config): Config {
   return { ...config, tenants: { ...tenants, billing } }
 }
 
+/** Whether a process writes what containers cost. */
+export const billsAmounts = ({ run, dispatch }: Pick<Config, 'run' | 'dispatch'>): boolean =>
+  run.includes('dispatch') && dispatch?.billAmounts === true
+
+/** Whether a process needs the database: it sends bills, or what containers cost. Others leave the block alone. */
+const usesTables = (config: Pick<Config, 'run' | 'dispatch'>): boolean =>
+  config.run.includes('tenants') || billsAmounts(config)
+
 /** @returns a line for each thing that the bills lack, without the files */
-export function billingProblems({ tenants: { billing }, run }: Config, env: Environment): string[] {
-  if (!billing || !run.includes('tenants')) return []
+export function billingProblems(config: Config, env: Environment): string[] {
+  const { billing } = config.tenants
+  if (!billing || !usesTables(config)) return []
   const problems: string[] = []
   void targetOf(billing, env, problems)
   return problems
@@ -63,8 +72,9 @@ export function billingTarget(
   return target ? { target, table: tableOf(billing, env) } : { problems }
 }
 
-export function billingWarnings({ tenants: { billing }, run }: Config, env: Environment): string[] {
-  if (!run.includes('tenants')) return []
+export function billingWarnings(config: Config, env: Environment): string[] {
+  const { billing } = config.tenants
+  if (!usesTables(config)) return []
   const some = bigQueryNames.filter(name => env[name])
   if (!billing) {
     const isSome = some.length > 0 && some.length < bigQueryNames.length
@@ -86,11 +96,12 @@ const missing = (some: readonly string[]) => bigQueryNames.filter(name => !some.
 
 /** @returns undefined where something is missing: that is a problem then */
 export async function readBilling(
-  { tenants: { billing }, run }: Config,
+  config: Config,
   env: Environment,
   reader: Reader,
 ): Promise<BillingSettings | undefined> {
-  const target = billing && run.includes('tenants') ? targetOf(billing, env, []) : undefined
+  const { billing } = config.tenants
+  const target = billing && usesTables(config) ? targetOf(billing, env, []) : undefined
   if (!billing || !target) return undefined
   const table = tableOf(billing, env)
   switch (target.driver) {

@@ -41,6 +41,17 @@ describe('crossProblems of dispatch', () => {
     expect(configWarnings(parsed(arvados()))).toEqual([])
   })
 
+  it('has problems of amounts when nobody is in a tenant, or the bills are in another database', () => {
+    const billing = { driver: 'bigquery', bigquery: { projectId: 'p', dataset: 'd' } }
+    expect(crossProblems(parsed({ billAmounts: true }, {}, { tenants: { billing } }))).toEqual([
+      'dispatch.billAmounts: needs dispatch.tenantsKeyPrefix: without it no container is of a tenant',
+      'dispatch.billAmounts: needs tenants.billing with driver: postgres, not bigquery',
+    ])
+    const postgres = { host: 'db', database: 'bills', user: 'skylab' }
+    const whole = { tenants: { billing: { driver: 'postgres', postgres } } }
+    expect(crossProblems(parsed({ billAmounts: true, tenantsKeyPrefix: 't' }, {}, whole))).toEqual([])
+  })
+
   it('has a problem when the block is missing', () => {
     expect(crossProblems(configSchema.parse({ run: ['dispatch'], identity }))).toEqual([
       'dispatch: is required by a process that runs dispatch',
@@ -56,6 +67,11 @@ describe('crossProblems of dispatch', () => {
   it.each([
     [{ InstanceTypes: {} }, {}, 'dispatch.InstanceTypes: no type of machine, so no container would ever run'],
     [{}, { Enable: false }, 'dispatch.CloudVMs.Enable: is false, and run names dispatch'],
+    [
+      { billAmounts: true, tenantsKeyPrefix: 't' },
+      {},
+      'dispatch.billAmounts: needs tenants.billing with driver: postgres',
+    ],
     [{}, { ImageID: '' }, 'dispatch.CloudVMs.ImageID: is required by the driver ec2'],
     [
       {},

@@ -6,7 +6,11 @@ import type { Config } from '../config/schema.ts'
 export const servesDispatch = ({ run }: Pick<Config, 'run'>): boolean => run.includes('dispatch')
 
 /** @returns one line for each setting that cannot work */
-export function dispatchProblems({ dispatch, sealing }: Pick<Config, 'dispatch' | 'sealing'>): string[] {
+export function dispatchProblems({
+  dispatch,
+  sealing,
+  tenants: { billing },
+}: Pick<Config, 'dispatch' | 'sealing' | 'tenants'>): string[] {
   if (!dispatch) return ['dispatch: is required by a process that runs dispatch']
   const { InstanceTypes, CloudVMs } = dispatch
   return [
@@ -20,6 +24,7 @@ export function dispatchProblems({ dispatch, sealing }: Pick<Config, 'dispatch' 
     ...timeProblems(CloudVMs),
     ...arvadosProblems(dispatch),
     ...tagProblems(CloudVMs),
+    ...amountProblems(dispatch, billing),
     ...fileProblems(dispatch, sealing.keyFiles),
   ]
 }
@@ -56,6 +61,23 @@ function tagProblems({ ResourceTags, TagKeyPrefix }: CloudVMs): string[] {
   return Object.keys(ResourceTags).flatMap(name =>
     isOwnTag(name, TagKeyPrefix) ? [`dispatch.CloudVMs.ResourceTags.${name}: is a tag of Skylab’s own`] : [],
   )
+}
+
+function amountProblems(
+  { billAmounts, tenantsKeyPrefix }: DispatchConfig,
+  billing: Config['tenants']['billing'],
+): string[] {
+  if (!billAmounts) return []
+  return [
+    ...(tenantsKeyPrefix === undefined
+      ? ['dispatch.billAmounts: needs dispatch.tenantsKeyPrefix: without it no container is of a tenant']
+      : []),
+    ...(billing?.driver === 'postgres'
+      ? []
+      : [
+          `dispatch.billAmounts: needs tenants.billing with driver: postgres${billing ? `, not ${billing.driver}` : ''}`,
+        ]),
+  ]
 }
 
 /** Whoever reads one of these files must not have the others. */

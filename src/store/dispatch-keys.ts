@@ -39,6 +39,7 @@ export class DispatchKeys {
   readonly compareLease: string
   readonly scheduleLease: string
   readonly sweepLease: string
+  readonly amountLease: string
   /** What of Arvados' queue is in ours. */
   readonly mirrored: string
   readonly mirrorLease: string
@@ -75,6 +76,7 @@ export class DispatchKeys {
     this.compareLease = `${tag}lease-of-dispatch`
     this.scheduleLease = `${tag}lease-of-schedule`
     this.sweepLease = `${tag}lease-of-sweep`
+    this.amountLease = `${tag}lease-of-amounts`
     this.mirrored = `${tag}arvados-mirrored`
     this.mirrorLease = `${tag}lease-of-arvados`
     this.overload = `${tag}dispatch-overload`

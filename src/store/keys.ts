@@ -74,6 +74,7 @@
  * | lease-of-dispatch | string | yes | token of the replica that compares with the cloud |
  * | lease-of-schedule | string | yes | token of the replica that schedules |
  * | lease-of-sweep | string | yes | token of the replica that sweeps the cloud |
+ * | lease-of-amounts | string | yes | token of the replica that writes what containers cost |
  * | lease-of-arvados | string | yes | token of the replica that mirrors Arvados' queue |
  * | arvados-mirrored | hash | never | by uuid in Arvados: the uuid of its container here, and ` back` while it is given back |
  * | dispatch-overload | string | yes | when Arvados could not keep up with what runs |

@@ -1,5 +1,6 @@
 /** Renders the reference of metrics: a table made from the registry that a replica serves. */
 import { Registry } from 'prom-client'
+import { createAmountMetrics } from './amount-metrics.ts'
 import { createAppApiMetrics } from './app-api-metrics.ts'
 import { createAppGauges } from './app-gauges.ts'
 import { createArvadosMetrics } from './arvados-metrics.ts'
@@ -20,7 +21,7 @@ import { createWebhookMetrics } from './webhook-metrics.ts'
 const head = `# Metrics
 
 <!-- Made by \`npm run docs\` of src/telemetry (metrics.ts, gauges.ts, app-gauges.ts, app-api-metrics.ts, tenant-gauges.ts,
-     billing-metrics.ts, webhook-metrics.ts, notebook-gauges.ts, idle-metrics.ts, culling-metrics.ts, gateway-metrics.ts,
+     billing-metrics.ts, amount-metrics.ts, webhook-metrics.ts, notebook-gauges.ts, idle-metrics.ts, culling-metrics.ts, gateway-metrics.ts,
      dispatch-metrics.ts, dispatch-gauges.ts, dispatch-cost.ts, dispatch-kept.ts): change those. -->
 
 Each replica serves these metrics in Prometheus' text format at \`/metrics\` on its monitoring port. Values of labels come from
@@ -45,6 +46,7 @@ export function metricsReference(): string {
   })
   createWebhookMetrics(registry)
   createBillingMetrics(registry, { driver: '', depth: () => undefined })
+  createAmountMetrics(registry)
   createNotebookGauges(registry, { policyActive: () => undefined })
   createAppGauges(registry, { apps: () => ({ phases: {}, conditions: {} }), policyActive: () => undefined })
   createAppApiMetrics(registry)

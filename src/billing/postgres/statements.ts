@@ -72,10 +72,42 @@ const tablesOf = ({ rows, head, log }: TableNames): readonly string[] => [
 )`,
 ]
 
-function grantsTo(user: string, schema: string, { rows, head, log }: TableNames): readonly string[] {
-  const name = `"${user.replaceAll('"', '""')}"`
+/** The same for what machines cost. Whoever writes them needs no right to the other tables. */
+export function amountsDefinitionOf(schema: string, table: string, user: string | undefined): readonly string[] {
+  const { machines } = tableNames(table, '"', [schema])
+  const grants = user === undefined ? [] : [useOf(schema, user), `GRANT INSERT ON ${machines} TO ${quoted(user)}`]
   return [
-    `GRANT USAGE ON SCHEMA "${schema}" TO ${name}`,
+    `CREATE TABLE ${machines} (
+  container text PRIMARY KEY,
+  ns_name text NOT NULL,
+  instance_type text NOT NULL,
+  price_per_hour double precision NOT NULL,
+  started_at timestamptz NOT NULL,
+  finished_at timestamptz NOT NULL,
+  cost double precision NOT NULL
+)`,
+    ...grants,
+  ]
+}
+
+/** Adds lines of `amountsDefinitionOf`. One that stands stays as it is: nothing is counted twice. No right to read is needed. */
+export function amountsStatementOf(schema: string, table: string): string {
+  const { machines } = tableNames(table, '"', [schema])
+  return `INSERT INTO ${machines} (container, ns_name, instance_type, price_per_hour, started_at, finished_at, cost)
+SELECT each.container, each.ns_name, each.instance_type, each.price, to_timestamp(each.started / 1000.0),
+  to_timestamp(each.finished / 1000.0), each.cost
+FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::float8[], $6::float8[], $7::float8[])
+  AS each (container, ns_name, instance_type, price, started, finished, cost)
+ON CONFLICT DO NOTHING`
+}
+
+const quoted = (user: string) => `"${user.replaceAll('"', '""')}"`
+const useOf = (schema: string, user: string) => `GRANT USAGE ON SCHEMA "${schema}" TO ${quoted(user)}`
+
+function grantsTo(user: string, schema: string, { rows, head, log }: TableNames): readonly string[] {
+  const name = quoted(user)
+  return [
+    useOf(schema, user),
     `GRANT SELECT, INSERT, UPDATE, DELETE ON ${rows} TO ${name}`,
     `GRANT SELECT, INSERT, UPDATE ON ${head} TO ${name}`,
     `GRANT INSERT ON ${log} TO ${name}`,

@@ -4,7 +4,8 @@ import { failpoint } from '../../base/failpoint.ts'
 import type { PostgresPlace } from '../places.ts'
 import { type JoinedRow, standingIn } from '../standing.ts'
 import { type BillTable, mostReadBytes, type Outcome, Refused, type Standing, TableTrouble } from '../table.ts'
-import { Session } from './session.ts'
+import { KeptSession } from './kept-session.ts'
+import type { Session } from './session.ts'
 import { type Statements, statementsOf } from './statements.ts'
 import { refusalOf } from './troubles.ts'
 
@@ -36,10 +37,11 @@ interface Claimed {
 export class PostgresTable implements BillTable {
   readonly #options: PostgresOptions
   readonly #statements: Statements
-  #session: Session | undefined
+  readonly #session: KeptSession
 
   constructor(options: PostgresOptions) {
     this.#options = options
+    this.#session = new KeptSession(options.place, options.timeoutMs)
     this.#statements = statementsOf(options.schema, options.table)
   }
 
@@ -48,7 +50,7 @@ export class PostgresTable implements BillTable {
     let late = 0
     for (const bill of bills) {
       try {
-        const outcome = await this.#within(signal, session => this.#writeOne(session, bill))
+        const outcome = await this.#session.within(signal, session => this.#writeOne(session, bill))
         late = outcome instanceof Refused && outcome.reason === 'TimedOut' ? late + 1 : 0
         outcomes.push(outcome)
       } catch (error) {
@@ -63,7 +65,7 @@ export class PostgresTable implements BillTable {
   }
 
   read(signal: AbortSignal): Promise<ReadonlyMap<string, Standing>> {
-    return this.#within(signal, async session => {
+    return this.#session.within(signal, async session => {
       const found = new Map<string, Standing>()
       await session.begin('READ ONLY')
       for (let [after, bytes]: [string | undefined, number] = ['', 0]; after !== undefined; ) {
@@ -85,27 +87,7 @@ export class PostgresTable implements BillTable {
   }
 
   async rest(): Promise<void> {
-    this.#session?.close()
-    this.#session = undefined
-  }
-
-  /** @throws {TableTrouble}; the connection is then given up */
-  async #within<T>(signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T> {
-    const { place, timeoutMs } = this.#options
-    signal.throwIfAborted()
-    const cut = () => void this.rest()
-    signal.addEventListener('abort', cut)
-    try {
-      this.#session ??= await Session.open(place, timeoutMs, signal)
-      return await work(this.#session)
-    } catch (error) {
-      await this.rest()
-      // A drain must not wait for a statement, nor count it as a failure.
-      signal.throwIfAborted()
-      throw error
-    } finally {
-      signal.removeEventListener('abort', cut)
-    }
+    this.#session.rest()
   }
 
   async #writeOne(session: Session, bill: Bill): Promise<Outcome> {

@@ -60,7 +60,8 @@ export async function makeDispatchReplica(
   })
   const whenTagged = tagger(basics, cloud)
   const rest = joinDispatchRest(basics, { ...store, tenancy, types, dispatchMetrics: sight.metrics, whenTagged })
-  const more = arvados ? [arvados.part] : []
+  const amounts = config.dispatch!.billAmounts && (await import('./amounts.ts')).joinAmounts(basics, store)
+  const more = [...(arvados ? [arvados.part] : []), ...(amounts ? [amounts] : [])]
   const stages = stagesOf(basics, store, { keepers, pool, more, closeDriver: () => driver.close() })
   return { basics, store, keepers, pool, rest, stages }
 }

@@ -1,7 +1,11 @@
-/** How much is kept of containers that have ended, and of outputs. */
+/** Containers that have ended: how much is kept of them and of outputs, and what each of them cost. */
 import { RetryLater } from '../../base/errors.ts'
+import type { ContainerState } from '../../dispatch/container.ts'
+import { costOf } from '../../dispatch/cost.ts'
 import type { Connection } from '../connection.ts'
+import { pairs } from '../fields.ts'
 import type { Keys } from '../keys.ts'
+import { parseShape } from './forms.ts'
 import { comparing } from './machines.ts'
 
 export interface EndedLimits {
@@ -11,6 +15,20 @@ export interface EndedLimits {
   readonly containers: number
   /** Of all outputs, and of the records of ended containers. Outputs of what runs or waits count, and are never dropped. */
   readonly bytes: number
+}
+
+/** A container that has ended, and its last run. */
+export interface EndedRun {
+  readonly uuid: string
+  /** Its place among all: never less than that of one that ended before it. */
+  readonly endedMs: number
+  readonly tenant: string
+  readonly instanceType: string
+  readonly pricePerHour: number
+  /** 0 if it never began. */
+  readonly startedMs: number
+  readonly finishedMs: number
+  readonly cost: number
 }
 
 export class EndedStore {
@@ -39,5 +57,31 @@ export class EndedStore {
       if (dropped === 0) return sum
       sum += dropped
     }
+  }
+
+  /**
+   * Those that are kept, in the order of their ends, from that time on.
+   * @throws {RetryLater} while comparing, or when Redis does not answer
+   */
+  async from(endedMs: number, limit: number): Promise<readonly EndedRun[]> {
+    const args = (identity: string) => [identity, endedMs, limit]
+    const [answer, ...lines] = (await this.#connection.run('list-ended', [this.#keys.dispatch.generation], args)) as [
+      string,
+      ...string[][],
+    ]
+    if (answer !== 'listed') throw new RetryLater(comparing)
+    return lines.map(parseEnded)
+  }
+}
+
+function parseEnded([uuid = '', endedMs, ...flat]: readonly string[]): EndedRun {
+  const fields = pairs(flat)
+  const number = (name: string) => Number(fields.get(name) || 0)
+  const [startedMs, finishedMs, pricePerHour] = [number('startedMs'), number('finishedMs'), number('pricePerHour')]
+  const state = fields.get('state') as ContainerState
+  return {
+    ...{ uuid, endedMs: Number(endedMs), tenant: parseShape(fields.get('shape')).tenant },
+    ...{ instanceType: fields.get('instanceType') ?? '', pricePerHour, startedMs, finishedMs },
+    cost: costOf({ startedMs, finishedMs, pricePerHour, state }, finishedMs),
   }
 }

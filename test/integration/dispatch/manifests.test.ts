@@ -246,3 +246,17 @@ describe('behind Gafaelfawr', () => {
     expect(waysTo(path)).toEqual([])
   })
 })
+
+test('the component dispatch-billing adds the files of the database of bills, and the way to it alone', async () => {
+  const [without, objects] = [await overlayWith(['dispatch']), await overlayWith(['dispatch', 'dispatch-billing'])]
+  await tryOut(textOf(objects))
+  const files = (all: readonly Manifest[]) => mountedFiles(findObject(all, 'Deployment', name))
+  const added = forms['skylab-dispatch-billing']!.map(file => `${folder}/${file}`)
+  expect(files(objects)).toEqual([...files(without), ...added])
+  const { spec } = findObject(objects, 'NetworkPolicy', 'skylab-dispatch-billing')
+  expect(labels).toMatchObject(spec.podSelector.matchLabels)
+  const blocks = findObject(objects, 'NetworkPolicy', 'skylab').spec.egress[0].to.filter(
+    ({ ipBlock }: Manifest) => ipBlock,
+  )
+  expect(spec.egress).toEqual([{ to: blocks, ports: [{ port: 5432 }] }])
+})

@@ -327,8 +327,13 @@ export const dispatchRows: readonly SeedRow[] = [
       [fleet('tenants'), 'containers count for the LNamespace of their owner, and for no other'],
       [fleet('tenants'), 'a machine has the tags of whoever pays for it, also after an edit'],
       [pool('payers'), 'empties the keys of the tenant before when %s'],
+      [
+        fleet('tenants'),
+        'what a container has cost is billed to its tenant once when its writer is killed before it knows',
+      ],
     ],
-    departs: 'only LNamespaces of the configuration count; bills of tenants have no amounts',
+    departs:
+      'only LNamespaces of the configuration count; bills have what containers cost, and not what machines do beside them',
   },
   {
     id: 'D-35',

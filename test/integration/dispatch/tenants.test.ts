@@ -3,6 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { amountsDefinitionOf } from '../../../src/billing/postgres/statements.ts'
+import { billingConfig, billTable, type OwnPostgres, ownPostgres, startLimitMs } from '../../kit/billing/postgres.ts'
 import { DispatchFleet } from '../../kit/dispatch/fleet.ts'
 import { TenantFleet } from '../tenants/tenant-fleet.ts'
 
@@ -11,15 +13,21 @@ const keyPrefix = 'of-tenants'
 const name = `t${randomBytes(3).toString('hex')}`
 const [physics, biology] = [`${name}-physics`, `${name}-biology`]
 
+let bills: OwnPostgres
 let containers: DispatchFleet
 let tenants: TenantFleet
 beforeAll(async () => {
+  bills = await ownPostgres()
+  const { postgres, folder } = bills
+  for (const statement of amountsDefinitionOf('public', billTable, postgres.user)) await postgres.query(statement)
   const limits = { [physics]: { maxInstances: 0 }, [biology]: {} }
-  containers = await DispatchFleet.start({ tenants: { keyPrefix, limits, billingTags: ['fund', 'project'] } })
-})
+  const billing = billingConfig(postgres, folder)
+  containers = await DispatchFleet.start({ tenants: { keyPrefix, limits, billingTags: ['fund', 'project'], billing } })
+}, startLimitMs)
 afterAll(async () => {
   await tenants?.stop()
   await containers?.stop()
+  await bills?.stop()
 })
 
 const body = { command: ['true'], container_image: 'busybox', runtime_constraints: { ram: 2 ** 30 } }
@@ -27,6 +35,7 @@ const body = { command: ['true'], container_image: 'busybox', runtime_constraint
 interface Answer {
   readonly uuid: string
   readonly tenant: string
+  readonly cost: number
   readonly scheduling_status: string
   readonly detail?: readonly [{ readonly type: string }]
 }
@@ -91,6 +100,39 @@ test('a machine has the tags of whoever pays for it, also after an edit', async 
   expect(Number.parseFloat(told ?? '')).toBeGreaterThanOrEqual(0.1)
   writeFileSync(go, '')
   await expect.poll(async () => (await containers.find(uuid)).state, patience).toBe('Complete')
+})
+
+test('what a container has cost is billed to its tenant once when its writer is killed before it knows', async () => {
+  const linesOf = (uuid: string) =>
+    bills.postgres.query<{ ns_name: string; cost: number }>(
+      `SELECT ns_name, cost FROM ${billTable}_machines WHERE container = $1`,
+      [uuid],
+    )
+  const complete = async (tenant?: string) => {
+    const command = ['sleep', '1']
+    const sent = { method: 'POST', body: { ...body, command, tenant } }
+    const { uuid } = (await containers.rest('bob', '/dispatch/v1/containers', sent)).body as Answer
+    await expect.poll(async () => (await containers.find(uuid)).state, patience).toBe('Complete')
+    return uuid
+  }
+  const first = await complete(biology)
+  await expect.poll(async () => (await linesOf(first)).length, patience).toBe(1)
+  const [line] = await linesOf(first)
+  expect(line).toEqual({
+    ns_name: biology,
+    cost: (await find('bob', first)).cost,
+  })
+  expect(line!.cost).toBeGreaterThan(0)
+
+  // The line is written, and nobody knows. The heir writes all again.
+  const arm = containers.failpoints.arm('amounts.after-write', 'kill')
+  const second = await complete(biology)
+  await arm.landed()
+  expect(await linesOf(second)).toHaveLength(1)
+  const third = await complete(biology)
+  await expect.poll(async () => (await linesOf(third)).length, patience).toBe(1)
+  expect(await linesOf(second)).toHaveLength(1)
+  expect(await linesOf(first)).toEqual([line])
 })
 
 test('who is in which goes on being known when Redis has lost the table, once it is written again', async () => {

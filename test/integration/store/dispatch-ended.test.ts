@@ -218,3 +218,19 @@ test('one script drops no more than two full outputs, or a little more', async (
     connection.run('keep-ended', [keys.dispatch.generation], identity => [identity, 60_000, 0, 10 ** 9])
   expect([await drop(), await drop(), await drop()]).toEqual([2, 2, 0])
 })
+
+test('what ended is listed in the order of the ends, with its tenant and its cost, from a time on', async () => {
+  const by = await machine()
+  const uuids = [await end(by), await end(by)]
+  const waited = await dispatch().accept({ shape: shape({}, { tenant: 'blue' }) })
+  await dispatch().containers.change(waited, undefined, { cancel: 'nobody wants it' })
+  const all = await dispatch().ended.from(0, 100)
+  expect(all.map(({ uuid }) => uuid)).toEqual([...uuids, waited])
+  const first = await dispatch().found(uuids[0]!)
+  expect(all[0]).toMatchObject({ tenant: 'default', instanceType: 'small', pricePerHour: first.pricePerHour })
+  expect(all[0]).toMatchObject({ startedMs: first.startedMs, finishedMs: first.finishedMs })
+  expect(all[2]).toMatchObject({ tenant: 'blue', startedMs: 0, cost: 0 })
+  expect((await dispatch().ended.from(all[1]!.endedMs, 100)).map(({ uuid }) => uuid)).toContain(uuids[1])
+  expect(await dispatch().ended.from(all[2]!.endedMs + 1, 100)).toEqual([])
+  expect(await dispatch().ended.from(0, 1)).toHaveLength(1)
+})

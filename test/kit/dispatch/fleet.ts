@@ -49,6 +49,8 @@ export interface DispatchFleetOptions {
     readonly keyPrefix: string
     readonly limits: Dispatch['tenants']
     readonly billingTags?: string[]
+    /** The block `tenants.billing`: what containers cost is written there. */
+    readonly billing?: NonNullable<ConfigInput['tenants']>['billing']
   }
   readonly env?: Readonly<Record<string, string>>
   /** Whether Redis keeps its data over a restart. */
@@ -282,12 +284,15 @@ function configOf(name: string, redisUrl: string, stateDir: string, options: Dis
     sealing: { keyFiles: ['sealing.key'] },
     engine,
     ...(options.tracing && { tracing: options.tracing }),
-    ...(options.tenants && { tenants: { rest: { usernameTemplate: 'oidc:{username}' } } }),
+    ...(options.tenants && {
+      tenants: { rest: { usernameTemplate: 'oidc:{username}' }, billing: options.tenants.billing },
+    }),
     dispatch: {
       ...(options.tenants && {
         tenantsKeyPrefix: options.tenants.keyPrefix,
         tenants: options.tenants.limits,
         billingTags: options.tenants.billingTags,
+        billAmounts: options.tenants.billing !== undefined,
       }),
       ...{ clusterId: 'zzzzz', tokenFile: 'dispatch.token', managementTokenFile: 'management.token' },
       InstanceTypes: options.types ?? types,

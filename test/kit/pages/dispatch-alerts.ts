@@ -62,6 +62,18 @@ const stories: readonly Story[] = [
     ...{ alert: 'SkylabDispatchMachinesVanish', at: 30, raised: false },
     series: { ...always, [vanished('running')]: '0x10 1x60', [vanished('shutdown')]: '0+1x60' },
   },
+  {
+    ...{ alert: 'SkylabDispatchAmountsNotWritten', at: 40, raised: true },
+    series: { ...always, 'skylab_billing_amount_failures_total{reason="Unreachable"}': '0+1x60' },
+  },
+  {
+    ...{ alert: 'SkylabDispatchAmountsNotWritten', at: 40, raised: true },
+    series: { ...always, 'skylab_billing_amounts_total{result="refused"}': '0x20 1x40' },
+  },
+  {
+    ...{ alert: 'SkylabDispatchAmountsNotWritten', at: 40, raised: false },
+    series: { ...always, 'skylab_billing_amounts_total{result="sent"}': '0+1x60' },
+  },
   { alert: 'SkylabDispatchLeaks', at: 30, series: { ...always, [leaks('instance')]: '1+1x60' }, raised: true },
   {
     ...{ alert: 'SkylabDispatchLeaks', at: 30, raised: false },

@@ -1,5 +1,6 @@
 /** For tests: everything that a replica at rest serves at `/metrics`. */
 import { Registry } from 'prom-client'
+import { createAmountMetrics } from '../../../src/telemetry/amount-metrics.ts'
 import { createAppApiMetrics } from '../../../src/telemetry/app-api-metrics.ts'
 import { createAppGauges } from '../../../src/telemetry/app-gauges.ts'
 import { createBillingMetrics } from '../../../src/telemetry/billing-metrics.ts'
@@ -30,6 +31,7 @@ export function servedMetrics(sources: Partial<GaugeSources> = {}): Registry {
     ...sources,
   })
   createBillingMetrics(registry, { driver: '', depth: () => undefined })
+  createAmountMetrics(registry)
   createTenantGauges(registry, {
     tenants: () => ({ conditions: { Exists: 0 }, grants: 0, overdue: 0 }),
     policyActive: () => true,
