@@ -1,5 +1,6 @@
 // From nothing to a lab on a real cluster, through several replicas:  npm run demo -- --help
 import { systemClock } from '../src/base/clock.ts'
+import { demoOfAll } from './all/demo.ts'
 import { demoOfApps } from './apps/demo.ts'
 import {
   asked,
@@ -117,7 +118,8 @@ function remove(context: Context): Promise<number> {
   return removeLab(demo, stack.redis.url, options)
 }
 
-function demoFor({ inCluster, hub, tenants, idle, apps, dispatch }: DemoOptions) {
+function demoFor({ inCluster, hub, tenants, idle, apps, dispatch, all }: DemoOptions) {
+  if (all) return demoOfAll
   if (dispatch && !inCluster) return demoOfDispatch
   if (inCluster) return demoInCluster
   if (apps) return demoOfApps

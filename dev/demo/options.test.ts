@@ -18,6 +18,7 @@ describe('parseOptions', () => {
       idle: false,
       apps: false,
       dispatch: false,
+      all: false,
       rollout: 0,
       cluster: { kubeconfig: undefined, context: undefined, realNode: 'auto', kwok: 1 },
     })
@@ -39,6 +40,7 @@ describe('parseOptions', () => {
       idle: false,
       apps: false,
       dispatch: false,
+      all: false,
       rollout: 0,
       cluster: { kubeconfig: 'f', context: 'c', realNode: 'never', kwok: 7 },
     })
@@ -74,6 +76,14 @@ describe('--dispatch', () => {
       expect(() => parseOptions(['--dispatch', ...other.split(' ')]), other).toThrow(/not with --dispatch/)
     }
     expect(parseOptions('--in-cluster --dispatch --apps'.split(' '))).toMatchObject({ inCluster: true, dispatch: true })
+  })
+})
+
+describe('--all', () => {
+  it('allows a number of replicas and users, and no other story and no other cluster', () => {
+    expect(parseOptions('--all --once --json --replicas 2 --users 4'.split(' '))).toMatchObject({ all: true, users: 4 })
+    const others = ['--hub', '--idle', '--tenants', '--apps', '--dispatch', '--in-cluster', '--no-lab', '--kwok 1']
+    for (const other of others) expect(() => parseOptions(['--all', ...other.split(' ')]), other).toThrow(UsageError)
   })
 })
 

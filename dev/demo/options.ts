@@ -22,6 +22,8 @@ export const usage = `usage: npm run demo -- [OPTIONS]
                       with --in-cluster: install apps and gateways too
   --dispatch          twelve containers on machines of a cloud that is this host: no cluster, no root;
                       with --in-cluster: install dispatch too, and run a container on a machine of a test cloud
+  --all               everything at once, on one cluster: a tenant with an app, a lab, a container on a machine, their
+                      idleness, and one bill (needs a real node)
   --hub-version N     its major version, 5 or 6 (default 6)
   --rollout N         with --in-cluster and --once: replace all replicas while N labs are created on KWOK
   --kubeconfig FILE   use this cluster instead of one in a box
@@ -49,6 +51,8 @@ export interface DemoOptions {
   readonly apps: boolean
   /** Whether containers run on machines of a cloud, instead of labs; in the cluster, beside labs. */
   readonly dispatch: boolean
+  /** Whether everything is shown on one cluster. */
+  readonly all: boolean
   /** Number of labs created while all replicas are replaced; 0 for no rollout. */
   readonly rollout: number
   /** The cluster. With a real node it gets one node of KWOK too, for machines that cannot have a real one. */
@@ -74,6 +78,7 @@ export function parseOptions(args: readonly string[]): DemoOptions {
     idle: values.idle,
     apps: values.apps,
     dispatch: values.dispatch,
+    all: values.all,
     rollout: values.rollout === undefined ? 0 : count('rollout', values.rollout),
     cluster: {
       kubeconfig: values.kubeconfig,
@@ -90,7 +95,16 @@ function parse(args: readonly string[]) {
   const text = { type: 'string' } as const
   const options = {
     ...{ once: flag, json: flag, 'keep-lab': flag, 'no-lab': flag, 'in-cluster': flag, rollout: text },
-    ...{ hub: flag, 'hub-version': text, tenants: flag, notebooks: flag, idle: flag, apps: flag, dispatch: flag },
+    ...{
+      hub: flag,
+      'hub-version': text,
+      tenants: flag,
+      notebooks: flag,
+      idle: flag,
+      apps: flag,
+      dispatch: flag,
+      all: flag,
+    },
     ...{ replicas: number, users: number, kwok: text, kubeconfig: text, context: text },
   }
   try {
@@ -101,6 +115,7 @@ function parse(args: readonly string[]) {
 }
 
 const ofClusters = ['kwok', 'kubeconfig', 'context'] as const
+const shows = ['hub', 'tenants', 'notebooks', 'idle', 'apps', 'dispatch', 'in-cluster'] as const
 
 /** Refuses options that an installation in the cluster takes from its manifests, or does not support. */
 function refuseMixtures(values: ReturnType<typeof parse>): void {
@@ -118,6 +133,9 @@ function refuseMixtures(values: ReturnType<typeof parse>): void {
   }
   for (const name of ['hub', 'idle', 'apps', 'tenants', 'no-lab', 'keep-lab', ...ofClusters] as const) {
     if (values.dispatch && values[name] && !values['in-cluster']) throw new UsageError(`--${name}: not with --dispatch`)
+  }
+  for (const name of [...shows, 'no-lab', 'keep-lab', ...ofClusters] as const) {
+    if (values.all && values[name]) throw new UsageError(`--${name}: not with --all`)
   }
   const place = values.hub ? '--hub' : values['in-cluster'] ? '--in-cluster' : '--tenants'
   if (!values.hub && !values['in-cluster'] && !values.tenants) return

@@ -10,6 +10,8 @@ export interface SeenContainer {
   readonly attempt: number
   readonly instance: string
   readonly instance_type: string
+  readonly tenant: string
+  readonly cost: number
   readonly exit_code: number | null
 }
 
@@ -33,11 +35,14 @@ interface Question {
   readonly body?: object | undefined
 }
 
+/** Replicas, who may call them, and the token of operators. */
+export type Called = Pick<DispatchSite, 'replicas' | 'users' | 'managementToken'>
+
 export class DispatchClient {
-  readonly #site: DispatchSite
+  readonly #site: Called
   readonly #signal: AbortSignal
 
-  constructor(site: DispatchSite, signal: AbortSignal) {
+  constructor(site: Called, signal: AbortSignal) {
     this.#site = site
     this.#signal = signal
   }

@@ -20,7 +20,7 @@ import {
   requireFacts,
   requireNothing,
 } from './report.ts'
-import { cloudOf, setupDispatch, startDispatch } from './site.ts'
+import { cloudOf, endMachines, setupDispatch, startDispatch } from './site.ts'
 import { makeStage, type Stage, tellStory, until } from './story.ts'
 
 interface Context {
@@ -54,7 +54,7 @@ export async function demoOfDispatch(options: DemoOptions, signal: AbortSignal):
     }
   } finally {
     await progress.part('take down', async () => {
-      await endMachines(run.stateDir)
+      await endMachines(cloudOf(run.stateDir))
       await run.close()
     })
   }
@@ -102,10 +102,4 @@ async function endHeld({ site, tell }: Stage, held: string): Promise<Ended> {
   const processes = machineProcesses(site.cloud.pathOf(held)).length
   tell(`  after ${seconds} s it is ${machine ? 'still there' : 'gone'}, with ${processes} processes left`)
   return { machine, processes, seconds }
-}
-
-/** They outlive replicas, and would outlive the demo where it failed. */
-async function endMachines(stateDir: string): Promise<void> {
-  const cloud = cloudOf(stateDir)
-  for (const { id, state } of await cloud.all()) if (state !== 'gone') await cloud.end(id)
 }

@@ -23,7 +23,7 @@ export const machineTypes = {
 } as const
 
 /** Files beside the configuration. Their secrets are readable by this user alone. */
-const files = {
+export const files = {
   token: 'dispatch.token',
   managementToken: 'management.token',
   sealingKey: 'sealing.key',
@@ -68,6 +68,11 @@ export interface DispatchSiteOptions {
 export const setupDispatch = (progress: Progress, signal?: AbortSignal) => setup(['redis', 'ssh'], progress, signal)
 
 export const cloudOf = (stateDir: string): Machines => new Machines(join(stateDir, 'cloud'))
+
+/** Machines outlive replicas, and would outlive a demo that failed. */
+export async function endMachines(cloud: Machines): Promise<void> {
+  for (const { id, state } of await cloud.all()) if (state !== 'gone') await cloud.end(id)
+}
 
 /** Starts all parts; resolves when every replica is ready. When `signal` or a failure interrupts it, the run ends its parts. */
 export async function startDispatch(options: DispatchSiteOptions): Promise<DispatchSite> {

@@ -17,6 +17,9 @@ type Images = ConfigPlan['images']
 const repository = 'lsstsqre/sciplat-lab'
 const tags = ['recommended', 'w_2026_46']
 
+/** The image of labs as pods of a real node may name it. @param registry of the cluster */
+export const labReference = (registry: string): string => `${registry}/${repository}:${tags[0]}`
+
 /** Nodes of an existing cluster cannot pull from a registry on loopback, so labs there run Jupyter's published image. */
 const published: Images = {
   registry: 'quay.io',

@@ -35,6 +35,8 @@ export interface StackOptions extends Omit<ClusterChoice, 'audit'> {
   readonly tools: Tools
   readonly progress: Progress
   readonly audit?: boolean
+  /** Lines of more users of Redis, as an ACL file has them. */
+  readonly redisUsers?: readonly string[]
   /** Changes to the configuration, block by block. */
   readonly overrides?: ConfigInput
   /** The built program for the replicas (`dist/main.mjs`). Default: this checkout's, built now. */
@@ -78,7 +80,7 @@ export async function setupStack(choice: ClusterChoice, progress: Progress, sign
 export async function startStack(options: StackOptions): Promise<Stack> {
   const { stateDir, progress, signal } = options
   const [redis, program, cluster] = await Promise.all([
-    progress.part('Redis', () => startRedis({ stateDir, ...(signal && { signal }) })),
+    progress.part('Redis', () => startRedis({ stateDir, users: options.redisUsers, ...(signal && { signal }) })),
     options.program ?? progress.part('program', () => bundle({ dir: join(stateDir, 'program') })),
     startCluster({ ...options, audit: options.audit ?? false }),
   ])

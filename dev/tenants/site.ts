@@ -90,7 +90,7 @@ export async function startTenants(options: TenantSiteOptions): Promise<TenantSi
 }
 
 /** Who pays where an LNamespace says nothing, and the way to the database: on this machine, so without TLS. */
-async function billingOf({ host, port, database, user }: Postgres, stateDir: string) {
+export async function billingOf({ host, port, database, user }: Postgres, stateDir: string) {
   const passwordFile = join(stateDir, 'billing.password')
   await writeFile(passwordFile, user, { mode: 0o600 })
   return {

@@ -37,7 +37,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 /** @returns seconds from the command to all rights */
-export async function make({ people }: TenantsContext, show: Show): Promise<number> {
+export async function make({ people }: Pick<TenantsContext, 'people'>, show: Show): Promise<number> {
   const command = ['create', 'lns', tenant, '--user', 'grace', '--eligible', 'max', '--wait']
   const seconds = await timed(() => type(people.ada, command, show))
   await type(people.grace, ['get', 'lns'], show)
@@ -103,7 +103,10 @@ export async function untilSudoEnds(context: TenantsContext, { until }: Granted)
 }
 
 /** Deletes the LNamespace by sudo. @returns seconds until nothing of it is left */
-export async function remove({ people, admin, signal }: TenantsContext, show: Show): Promise<number> {
+export async function remove(
+  { people, admin, signal }: Pick<TenantsContext, 'people' | 'admin' | 'signal'>,
+  show: Show,
+): Promise<number> {
   return timed(async () => {
     await type(people.ada, ['sudo', 'delete', 'lns', tenant], show)
     const kinds = 'namespaces,clusterroles,clusterrolebindings'
