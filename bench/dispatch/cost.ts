@@ -42,7 +42,7 @@ function decidedCost({ input, runsMs }: Case): number {
   const { assign, create } = decide(input)
   const machines = new Map(input.machines.map(({ id, type }) => [id, byName.get(type)!]))
   const used = assign.map(({ container, machine }) => priceOf(machines.get(machine)!, runsMs.get(container)!))
-  const created = create.map(({ container, type }) => costNew(byName.get(type)!, runsMs.get(container)!))
+  const created = create.map(({ containers: [container], type }) => costNew(byName.get(type)!, runsMs.get(container!)!))
   return [...used, ...created].reduce((sum, each) => sum + each, idleCost(input))
 }
 

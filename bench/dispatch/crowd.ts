@@ -54,16 +54,16 @@ export function crowdOf(size: CrowdSize, random: Random): Input {
     const since = { sinceMs: nowMs - random.below(50_000), probedMs: nowMs - random.below(10_000), tenant: tenant() }
     const id = `zzzzz-inst-${i}`
     const type = random.oneOf(types).name
-    if (share < 14) return machineOf(id, type, { ...since, state: 'running', container: runs(`other-${i}`) })
+    if (share < 14) return machineOf(id, type, { ...since, state: 'running', containers: [runs(`other-${i}`)] })
     if (share < 17) return machineOf(id, type, { ...since, state: 'idle' })
     if (share === 19) return machineOf(id, type, { ...since, state: 'shutdown' })
     const claimed = random.oneOf(queue)
-    const its = { uuid: claimed.uuid, sent: false, supervisor: false }
-    return machineOf(id, type, { ...since, state: 'booting', tenant: claimed.tenant, container: its })
+    const its = { uuid: claimed.uuid, sent: false, supervisor: false, need: shapes.get(claimed.shape)! }
+    return machineOf(id, type, { ...since, state: 'booting', tenant: claimed.tenant, containers: [its] })
   }
   const limits = { maxInstances: size.machines + 500, maxConcurrentInstanceCreateOps: 500 }
   const machines = Array.from({ length: size.machines }, (_, i) => machine(i))
   return { shapes, types, nowMs, queue, machines, rules: { ...someRules, ...limits }, throttle: calm }
 }
 
-const runs = (uuid: string) => ({ uuid, sent: true, supervisor: false })
+const runs = (uuid: string) => ({ uuid, sent: true, supervisor: false, need: needOf(1) })

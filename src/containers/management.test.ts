@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { shownContainer } from '../../test/kit/dispatch/shown-container.ts'
 import type { OfferedType } from '../dispatch/configured.ts'
 import type { MachineBrief } from '../dispatch/container.ts'
+import { needOf } from '../dispatch/testing/world.ts'
 import type { ContainerQuery } from '../store/dispatch/containers.ts'
 import { ManagementService, mostQueued } from './management.ts'
 
@@ -12,8 +13,9 @@ const small: OfferedType = {
 const brief: MachineBrief = {
   ...{ name: 'a1', op: 361, type: 'small', providerType: 't3.small', price: 0.1, tenant: 'default' },
   ...{ state: 'creating', sinceMs: 0, createdMs: 1_000, probedMs: 0, busyMs: 0, idleBehavior: 'run', broken: '' },
-  ...{ instance: '', address: '', ending: '', container: undefined, lastContainer: '', version: 1 },
+  ...{ instance: '', address: '', ending: '', containers: [], lastContainer: '', version: 1 },
 }
+const its = (uuid: string, run: number) => ({ uuid, run, supervisor: false, need: needOf(1) })
 const queued = shownContainer()
 
 function service(change: object = {}, machines: readonly MachineBrief[] = [brief]) {
@@ -38,12 +40,12 @@ describe('instances', () => {
   it.each([
     [{}, { instance: '', worker_state: 'booting', last_busy: '1970-01-01T00:00:01.000Z', running_container_uuids: [] }],
     [
-      { busyMs: 2_000, state: 'idle' },
+      { busyMs: 2_000, state: 'idle' as const },
       { worker_state: 'idle', last_busy: '1970-01-01T00:00:02.000Z' },
     ],
-    [{ container: { uuid: 'u', run: 0, supervisor: false } }, { running_container_uuids: [] }],
-    [{ container: { uuid: 'u', run: 7, supervisor: false } }, { running_container_uuids: ['u'] }],
-  ] as const)('are shown by the fields of Arvados when they are %j', async (change, shown) => {
+    [{ containers: [its('u', 0)] }, { running_container_uuids: [] }],
+    [{ containers: [its('a', 7), its('b', 0), its('c', 9)] }, { running_container_uuids: ['a', 'c'] }],
+  ])('are shown by the fields of Arvados when they are %j', async (change, shown) => {
     expect(await service({}, [{ ...brief, ...change }]).instances()).toMatchObject([shown])
   })
 })

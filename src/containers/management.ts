@@ -1,7 +1,7 @@
 /** What operators ask, by Arvados' names: which containers are queued and which machines are there, and to stop them. */
 import { ApiError } from '../base/errors.ts'
 import type { OfferedType } from '../dispatch/configured.ts'
-import type { ContainerState, MachineBrief } from '../dispatch/container.ts'
+import { type ContainerState, type MachineBrief, sentOf } from '../dispatch/container.ts'
 import { fitOf } from '../dispatch/fits.ts'
 import type { Rules } from '../dispatch/types.ts'
 import type { ContainerStore } from '../store/dispatch/containers.ts'
@@ -186,8 +186,8 @@ function instanceJson(brief: MachineBrief): InstanceJson {
     ...{ instance, address, price, arvados_instance_type: type, provider_instance_type: providerType },
     last_container_uuid: brief.lastContainer,
     last_busy: timeOf(brief.busyMs || brief.createdMs) ?? zeroTime,
-    // One that was not asked to run it yet can lose it again.
-    running_container_uuids: brief.container && brief.container.run > 0 ? [brief.container.uuid] : [],
+    // Those that it was not asked to run yet it can lose again.
+    running_container_uuids: sentOf(brief).map(({ uuid }) => uuid),
     // Arvados has no machine before the cloud has it.
     worker_state: state === 'creating' ? 'booting' : state,
     ...{ idle_behavior: idleBehavior, name, tenant, created_at: timeOf(brief.createdMs) ?? zeroTime, ending, broken },

@@ -38,7 +38,7 @@ describe('rulesOf', () => {
   it('takes 0 for no limit, as Arvados does', () => {
     expect(rulesOf(config)).toEqual({
       ...{ maxInstances: Number.POSITIVE_INFINITY, maxConcurrentInstanceCreateOps: Number.POSITIVE_INFINITY },
-      ...{ maximumPriceFactor: 1.5, maxDispatchAttempts: 10, supervisorFraction: 0.5 },
+      ...{ maximumPriceFactor: 1.5, maxDispatchAttempts: 10, supervisorFraction: 0.5, maxContainersPerMachine: 1 },
       ...{ reserveExtraRamBytes: 550 * 1024 ** 2, timeoutIdleMs: 120_000, timeoutBootingMs: 600_000 },
       timeoutProbeMs: 600_000,
       tenants: new Map([

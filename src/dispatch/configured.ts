@@ -1,5 +1,6 @@
 /** What the scheduler is given of the configuration. Pure. */
 import type { DispatchConfig } from '../config/dispatch.ts'
+import { mostPerMachine } from './room.ts'
 import type { MachineType, Rules } from './types.ts'
 
 /** A type of machine, with what its cloud must know to make one. */
@@ -37,6 +38,7 @@ export function rulesOf({ CloudVMs, Containers, tenants }: DispatchConfig): Rule
     maxConcurrentInstanceCreateOps: orNone(CloudVMs.MaxConcurrentInstanceCreateOps),
     maximumPriceFactor: Containers.MaximumPriceFactor,
     maxDispatchAttempts: Containers.MaxDispatchAttempts,
+    maxContainersPerMachine: containersPerMachine(CloudVMs.MaxRunningContainersPerInstance),
     supervisorFraction: CloudVMs.SupervisorFraction,
     reserveExtraRamBytes: Containers.ReserveExtraRAM,
     timeoutIdleMs: CloudVMs.TimeoutIdle,
@@ -53,6 +55,8 @@ export function rulesOf({ CloudVMs, Containers, tenants }: DispatchConfig): Rule
     ),
   }
 }
+
+const containersPerMachine = (limit: number) => (limit === 0 ? mostPerMachine : limit)
 
 /** In Arvados' configuration, 0 is no limit. */
 const orNone = (limit: number) => (limit === 0 ? Number.POSITIVE_INFINITY : limit)

@@ -75,6 +75,19 @@ export interface ContainerRecord {
   readonly sealedSpec: string
 }
 
+/** A container of a machine. */
+export interface ContainerBrief {
+  readonly uuid: string
+  /** 0 while the machine was not asked. */
+  readonly run: number
+  readonly supervisor: boolean
+  readonly need: Need
+}
+
+/** Those that a machine was asked to run. */
+export const sentOf = ({ containers }: Pick<MachineBrief, 'containers'>): readonly ContainerBrief[] =>
+  containers.filter(({ run }) => run > 0)
+
 /** What the scheduler and people see of a machine: one entry for each machine that is not gone by proof. */
 export interface MachineBrief {
   /** The name of its record, which is also the intent's token and the tag `Intent`: its op in base 36. */
@@ -97,8 +110,8 @@ export interface MachineBrief {
   readonly address: string
   /** Why it ends, once it is to end: never taken back. */
   readonly ending: string
-  /** Its container, until that is freed. `run` is 0 while the machine was not asked. */
-  readonly container: { readonly uuid: string; readonly run: number; readonly supervisor: boolean } | undefined
+  /** Each one until it is freed. */
+  readonly containers: readonly ContainerBrief[]
   readonly lastContainer: string
   readonly version: number
 }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { decide } from './decide.ts'
 import { someShapes, someTypes } from './testing/arbitrary.ts'
-import { machineOf, someRules, waitingOf } from './testing/world.ts'
+import { machineOf, needOf, someRules, waitingOf } from './testing/world.ts'
 import { calm } from './throttle.ts'
 import type { Input, Machine } from './types.ts'
 
@@ -14,8 +14,9 @@ const decided = (over: Partial<Input>) =>
   })
 const fresh = (id: string, type: string, over: Partial<Machine> = {}) =>
   machineOf(id, type, { sinceMs: now - 1, probedMs: now - 1, ...over })
-const unsent = (uuid: string) => ({ uuid, sent: false, supervisor: false })
-const sent = (uuid: string) => ({ uuid, sent: true, supervisor: false })
+const need = needOf(1)
+const unsent = (uuid: string) => ({ uuid, sent: false, supervisor: false, need })
+const sent = (uuid: string) => ({ uuid, sent: true, supervisor: false, need })
 
 describe('decide takes', () => {
   const queue = [waitingOf('c', 'one')]
@@ -24,7 +25,7 @@ describe('decide takes', () => {
     const [booting, idle] = [fresh('b', 'small', { state: 'booting' }), fresh('i', 'medium')]
     expect(decided({ queue, machines: [booting, idle] }).assign).toEqual([{ container: 'c', machine: 'i' }])
     expect(decided({ queue, machines: [booting] }).assign).toEqual([{ container: 'c', machine: 'b' }])
-    expect(decided({ queue }).create).toEqual([{ type: 'small', container: 'c', tenant: 'default' }])
+    expect(decided({ queue }).create).toEqual([{ type: 'small', containers: ['c'], tenant: 'default' }])
   })
 
   test('of idle machines the cheapest, then the one that was busy last', () => {
@@ -45,21 +46,21 @@ describe('decide takes', () => {
   })
 
   test('nothing back from a machine that keeps what it was given', () => {
-    const machines = [fresh('i', 'small', { container: unsent('c') })]
+    const machines = [fresh('i', 'small', { containers: [unsent('c')] })]
     expect(decided({ queue, machines })).toMatchObject({ assign: [], unassign: [], create: [], shutdown: [] })
   })
 
   test('back what it gave a machine on hold, and what is no longer in the queue', () => {
     const machines = [
-      fresh('h', 'small', { container: unsent('c'), idleBehavior: 'hold' }),
-      fresh('i', 'gpu', { container: unsent('gone') }),
+      fresh('h', 'small', { containers: [unsent('c')], idleBehavior: 'hold' }),
+      fresh('i', 'gpu', { containers: [unsent('gone')] }),
     ]
     const { unassign, create } = decided({ queue, machines })
     expect(unassign).toEqual([
       { container: 'c', machine: 'h' },
       { container: 'gone', machine: 'i' },
     ])
-    expect(create).toMatchObject([{ container: 'c' }])
+    expect(create).toMatchObject([{ containers: ['c'] }])
   })
 })
 
@@ -74,7 +75,7 @@ describe('decide ends', () => {
       fresh('broken', 'small', { broken: true }),
       fresh('type', 'gone'),
       fresh('hold', 'gone', { idleBehavior: 'hold', broken: true, sinceMs: 0, probedMs: 0 }),
-      fresh('busy', 'gone', { state: 'running', broken: true, idleBehavior: 'drain', container: sent('c') }),
+      fresh('busy', 'gone', { state: 'running', broken: true, idleBehavior: 'drain', containers: [sent('c')] }),
     ]
     const expected = [
       ['drain', 'drain'],
@@ -109,7 +110,9 @@ describe('decide ends', () => {
     const unused = [fresh('1', 'small'), fresh('2', 'small'), fresh('3', 'small')]
     const rules = { ...someRules, maxInstances: 4 }
     expect(whys({ queue, rules, machines: [...unused, fresh('4', 'small', { state: 'shutdown' })] })).toHaveLength(1)
-    expect(whys({ queue, rules, machines: [...unused, fresh('4', 'small', { container: sent('x') })] })).toHaveLength(2)
+    expect(
+      whys({ queue, rules, machines: [...unused, fresh('4', 'small', { containers: [sent('x')] })] }),
+    ).toHaveLength(2)
   })
 })
 
@@ -131,7 +134,7 @@ describe('decide keeps room at a limit', () => {
   test('of a tenant: its cheaper containers do not use up the money of a dearer one', () => {
     const tenants = new Map([['t', { maxPricePerHour: 9.5 }]])
     const queue = [waitingOf('gpu', 'gpu', { tenant: 't', priority: 2 }), { ...low, tenant: 't' }]
-    const running = fresh('r', 'small', { tenant: 't', container: sent('x') })
+    const running = fresh('r', 'small', { tenant: 't', containers: [sent('x')] })
     const decisions = decided({ queue, rules: { ...someRules, tenants }, machines: [running] })
     expect(decisions.create).toEqual([])
     expect(decisions.statuses[0]!.sentence).toBe('It waits: tenant t has machines for all its money')
@@ -140,12 +143,12 @@ describe('decide keeps room at a limit', () => {
   test('but not for a container that can never have it', () => {
     const tenants = new Map([['t', { maxPricePerHour: 8 }]])
     const queue = [waitingOf('gpu', 'gpu', { tenant: 't', priority: 2 }), { ...low, tenant: 't' }]
-    expect(decided({ queue, rules: { ...someRules, tenants } }).create).toMatchObject([{ container: 'low' }])
+    expect(decided({ queue, rules: { ...someRules, tenants } }).create).toMatchObject([{ containers: ['low'] }])
   })
 })
 
 describe('decide with machines that others hold', () => {
-  const boots = (id: string, uuid: string) => fresh(id, 'small', { state: 'booting', container: unsent(uuid) })
+  const boots = (id: string, uuid: string) => fresh(id, 'small', { state: 'booting', containers: [unsent(uuid)] })
   const [first, second, third] = ['1', '2', '3'].map((uuid, i) => waitingOf(uuid, 'one', { queuedMs: i }))
   const queue = [first!, second!, third!]
 
@@ -168,7 +171,7 @@ describe('decide with machines that others hold', () => {
 
   test('keeps none for a container whose machine ends for somebody', () => {
     const priorities = [waitingOf('high', 'four', { priority: 3 }), waitingOf('mid', 'one', { priority: 2 })]
-    const machines = [fresh('i', 'small', { container: unsent('1') })]
+    const machines = [fresh('i', 'small', { containers: [unsent('1')] })]
     const rules = { ...someRules, maxInstances: 1 }
     expect(decided({ queue: [...priorities, first!], machines, rules })).toMatchObject({
       ...{ assign: [], unassign: [{ container: '1', machine: 'i' }], shutdown: [{ machine: 'i' }] },
@@ -181,7 +184,7 @@ describe('decide with machines that others hold', () => {
     const decisions = decided({ queue: its, rules, machines: [fresh('a', 'small'), fresh('b', 'small')] })
     expect([decisions.assign.length, decisions.create.length]).toEqual([1, 0])
     const none = { ...someRules, tenants: new Map([['t', { maxInstances: 0 }]]) }
-    const held = decided({ queue: its, rules: none, machines: [fresh('a', 'small', { container: unsent('1') })] })
+    const held = decided({ queue: its, rules: none, machines: [fresh('a', 'small', { containers: [unsent('1')] })] })
     expect(held).toMatchObject({ assign: [], unassign: [{ container: '1' }] })
   })
 })
@@ -189,7 +192,7 @@ describe('decide with machines that others hold', () => {
 describe('decide gives up', () => {
   test('a container that no type fits, or that never began, and takes its machine back', () => {
     const queue = [waitingOf('huge', 'huge'), waitingOf('tried', 'one', { attempts: 10 })]
-    const machines = [fresh('i', 'small', { container: unsent('tried') })]
+    const machines = [fresh('i', 'small', { containers: [unsent('tried')] })]
     expect(decided({ queue, machines })).toMatchObject({
       fail: [
         { container: 'huge', why: expect.stringContaining('gpu: 4 of 64 VCPUs') },
@@ -201,9 +204,9 @@ describe('decide gives up', () => {
 
   test('no more containers than may run, those that run counted', () => {
     const queue = [waitingOf('a', 'one', { priority: 2 }), waitingOf('b', 'one'), waitingOf('c', 'one')]
-    const machines = [fresh('r', 'small', { state: 'running', container: sent('x') }), fresh('i', 'small')]
+    const machines = [fresh('r', 'small', { state: 'running', containers: [sent('x')] }), fresh('i', 'small')]
     const { assign, create, statuses } = decided({ queue, machines, rules: { ...someRules, maxContainers: 3 } })
-    expect([assign, create]).toMatchObject([[{ container: 'a' }], [{ container: 'b' }]])
+    expect([assign, create]).toMatchObject([[{ container: 'a' }], [{ containers: ['b'] }]])
     expect(statuses).toMatchObject([{ sentence: 'It waits: 3 containers run, more do not yet', waiting: 1 }])
   })
 
@@ -216,7 +219,7 @@ describe('decide gives up', () => {
     ]
     const rules = { ...someRules, supervisorFraction: 0, maxInstances: Number.POSITIVE_INFINITY }
     const { create, fail, statuses } = decided({ queue, rules })
-    expect([create.map(({ container }) => container), fail]).toEqual([['b'], []])
+    expect([create.flatMap(({ containers }) => containers), fail]).toEqual([['b'], []])
     expect(statuses.map(({ sentence }) => sentence).toSorted()).toEqual([
       'It waits: its priority is 0',
       'It waits: nothing is known of what it needs',

@@ -11,13 +11,17 @@ export function decide(input: Input): Decisions {
   pass.placeAll()
   const shutdown = [...pass.ended, ...endUnused(pass.slots, pass.ledger, input)]
   const assign: Placed[] = []
-  for (const { user, machine } of pass.slots) {
-    if (user && user.uuid !== machine.container?.uuid) assign.push({ container: user.uuid, machine: machine.id })
+  for (const { users, machine } of pass.slots) {
+    for (const { uuid } of users) {
+      if (!machine.containers.some(each => each.uuid === uuid)) assign.push({ container: uuid, machine: machine.id })
+    }
   }
   return {
     unassign: unassigned(input, pass),
     assign,
-    create: pass.create,
+    create: pass.created.map(({ type, tenant, users }) => ({
+      ...{ type: type.name, tenant, containers: users.map(({ uuid }) => uuid) },
+    })),
     shutdown: shutdown.map(([{ machine }, why]) => ({ machine: machine.id, why })),
     fail: pass.fail,
     statuses: pass.groups.statuses(),
@@ -27,10 +31,12 @@ export function decide(input: Input): Decisions {
 
 /** Also what machines have that nobody may be given any more. */
 function unassigned({ machines }: Input, { slots }: Pass): Placed[] {
-  const kept = new Map(slots.map(({ machine, user }) => [machine.id, user?.uuid]))
-  return machines.flatMap(({ id, state, container }) =>
-    container && !container.sent && state !== 'running' && kept.get(id) !== container.uuid
-      ? [{ container: container.uuid, machine: id }]
-      : [],
-  )
+  const kept = new Map(slots.map(({ machine, users }) => [machine.id, users]))
+  const isKept = (id: string, container: string) => kept.get(id)?.some(({ uuid }) => uuid === container)
+  const taken: Placed[] = []
+  for (const { id, containers } of machines) {
+    for (const { uuid, sent } of containers)
+      if (!sent && !isKept(id, uuid)) taken.push({ container: uuid, machine: id })
+  }
+  return taken
 }

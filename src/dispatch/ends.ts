@@ -1,10 +1,7 @@
 /** Says which machines end, and when the next one may. Pure. */
 import type { Ledger } from './ledger.ts'
-import type { Slot } from './shelves.ts'
+import { isBusy, type Slot } from './slots.ts'
 import type { Input, Machine, ShutdownReason } from './types.ts'
-
-/** A container may run on it: nothing of ours interrupts that. */
-export const isBusy = ({ state, container }: Machine): boolean => state === 'running' || container?.sent === true
 
 /** Why a machine ends whatever the queue has. A machine on hold never does, and nothing ends twice. */
 export function givenUp(machine: Machine, isKnownType: boolean, { rules, nowMs }: Input): ShutdownReason | undefined {
@@ -32,7 +29,7 @@ function deadlineOf(
 export function endUnused(slots: readonly Slot[], ledger: Ledger, input: Input): [Slot, ShutdownReason][] {
   const ended: [Slot, ShutdownReason][] = []
   for (const slot of slots) {
-    if (slot.user || slot.leaves) continue
+    if (slot.isBusy || slot.users.length > 0 || slot.leaves) continue
     const why = unusedReason(slot, ledger, input)
     if (!why) continue
     slot.leaves = true

@@ -29,7 +29,11 @@ function byPrice(a: MachineType, b: MachineType): number {
   )
 }
 
-const neededRam = (need: Need, { reserveExtraRamBytes }: FitRules): number =>
+/** Of what is configured, rounded up. */
+export const usableRam = (ramBytes: number): number => Math.ceil(ramBytes * ramShare)
+
+/** Of a type, as it is configured. */
+export const neededRam = (need: Need, { reserveExtraRamBytes }: Pick<Rules, 'reserveExtraRamBytes'>): number =>
   Math.ceil((need.ramBytes + reserveExtraRamBytes) / ramShare)
 
 function lacks(need: Need, type: MachineType, rules: FitRules): string[] {

@@ -114,6 +114,14 @@ export class Ledger {
     })
   }
 
+  /** Whether somebody above `priority` waits at a limit where this machine counts. Once so, it stays so in this pass. */
+  isAwaited(type: Counted, tenant: string, priority: number): boolean {
+    return limitsOf(type, tenant).some(limit => {
+      const debt = this.#debts.get(limit)
+      return debt !== undefined && (debt.higher > 0 || debt.priority > priority)
+    })
+  }
+
   leave(type: Counted | undefined, tenant: string): void {
     for (const limit of limitsOf(type, tenant)) bump(this.#leaving, limit, 1)
   }

@@ -1,21 +1,37 @@
 /** The state of a pass, and the place of each container in it. Pure. */
-import { givenUp, isBusy } from './ends.ts'
+import { givenUp } from './ends.ts'
 import { type Fit, fitOf } from './fits.ts'
 import { type Group, Groups } from './groups.ts'
 import { Ledger, owe } from './ledger.ts'
 import { inTurn } from './order.ts'
-import { type Readiness, readinessOf, Shelves, type Slot } from './shelves.ts'
+import { type Share, shareOf } from './room.ts'
+import { Shelves } from './shelves.ts'
+import {
+  fitsFree,
+  fitsLeft,
+  hold,
+  isUsed,
+  newPlace,
+  type Place,
+  type Readiness,
+  type Slot,
+  slotOf,
+  use,
+} from './slots.ts'
 import type { Decisions, Input, Machine, MachineType, ShutdownReason, Waiting } from './types.ts'
 
 /** A machine was asked to run it. */
 const asked = 'asked'
-const usable: ReadonlySet<string> = new Set(['creating', 'booting', 'idle'])
+/** Of a container whose shape nobody knows: it gets no machine. */
+const unknown: Share = { places: 1, vcpus: 0, ramBytes: 0, scratchBytes: 0, gpus: 0 }
+const usable: ReadonlySet<string> = new Set(['creating', 'booting', 'idle', 'running'])
 
 export class Pass {
   readonly ledger: Ledger
   /** Machines that may be given away. */
   readonly slots: readonly Slot[]
-  readonly create: Decisions['create'][number][] = []
+  /** Machines to be created. */
+  readonly created: Place[] = []
   readonly fail: Decisions['fail'][number][] = []
   readonly ended: [Pick<Slot, 'machine'>, ShutdownReason][] = []
   /** Who gets none. */
@@ -25,6 +41,7 @@ export class Pass {
   readonly #order: Uint32Array
   readonly #types: ReadonlyMap<string, MachineType>
   readonly #fits = new Map<string, Fit>()
+  readonly #shares = new Map<string, Share>()
   readonly #shelves: Shelves
   /** Containers that have a machine by this pass. */
   readonly #placed = new Set<string>()
@@ -40,13 +57,17 @@ export class Pass {
     this.#types = new Map(input.types.map(type => [type.name, type]))
     this.ledger = new Ledger(input)
     this.slots = input.machines.flatMap(machine => this.#slotOf(machine) ?? [])
-    for (const [shape, need] of input.shapes) this.#fits.set(shape, fitOf(need, input.types, input.rules))
+    for (const [shape, need] of input.shapes) {
+      this.#fits.set(shape, fitOf(need, input.types, input.rules))
+      this.#shares.set(shape, shareOf(need, input.rules))
+    }
     this.groups = new Groups(input.queue, input.rules.maxDispatchAttempts)
     this.#order = inTurn(input.queue)
     this.#own = input.queue.map(({ uuid }) => this.#claims.get(uuid))
     this.#order.forEach((at, place) => {
       const own = this.#own[at]
-      if (own && own !== asked) own.holder ??= place
+      const { uuid, shape } = input.queue[at]!
+      if (own && own !== asked) hold(own, { uuid, place, share: this.#shares.get(shape) ?? unknown })
     })
     this.#shelves = new Shelves(this.slots)
   }
@@ -54,13 +75,15 @@ export class Pass {
   /** Counts a machine, and ends it where no queue could help it. */
   #slotOf(machine: Machine): Slot | undefined {
     const type = this.#types.get(machine.type)
-    const { state, tenant, container, idleBehavior } = machine
+    const { state, tenant, containers, idleBehavior } = machine
     this.ledger.add(type, tenant, state)
-    const busy = isBusy(machine)
-    if (busy && container) {
-      this.#claims.set(container.uuid, asked)
+    let busy = 0
+    for (const { uuid, sent, supervisor } of containers) {
+      if (!sent) continue
+      busy += 1
+      this.#claims.set(uuid, asked)
       this.#containers += 1
-      if (container.supervisor) this.#supervisors += 1
+      if (supervisor) this.#supervisors += 1
     }
     const why = givenUp(machine, type !== undefined, this.#input)
     if (why) {
@@ -68,9 +91,13 @@ export class Pass {
       this.ledger.leave(type, tenant)
       return undefined
     }
-    if (!type || busy || !usable.has(state) || idleBehavior !== 'run' || machine.broken) return undefined
-    const slot: Slot = { machine, type, tenant, holder: undefined, user: undefined, leaves: false }
-    if (container && !this.#claims.has(container.uuid)) this.#claims.set(container.uuid, slot)
+    if (!type || !usable.has(state) || idleBehavior !== 'run' || machine.broken) return undefined
+    const isFull = busy >= this.#input.rules.maxContainersPerMachine
+    // Nobody knows what it runs.
+    const isOdd = state === 'running' && busy === 0
+    if (isFull || isOdd) return undefined
+    const slot = slotOf(machine, type, this.#input.rules)
+    for (const { uuid } of containers) if (!this.#claims.has(uuid)) this.#claims.set(uuid, slot)
     return slot
   }
 
@@ -84,16 +111,23 @@ export class Pass {
         return
       }
       if (this.#placed.has(this.#input.queue[at]!.uuid)) return
-      const own = has?.holder === place && !has.leaves ? has : undefined
-      const slot = this.#place(at, own)
-      if (own && own !== slot) this.#shelves.release(own)
+      const slot = this.#place(at, has && this.#mayKeep(has, at, place) ? has : undefined)
+      if (has && has !== slot) this.#shelves.release(has, place)
     })
   }
 
-  /** @returns the machine that it gets, unless that is to be created */
-  #place(at: number, held: Slot | undefined): Slot | undefined {
+  /** Whether it still has its own machine: those before it may have used up the room. */
+  #mayKeep(own: Slot, at: number, place: number): boolean {
+    const { shape, tenant } = this.#input.queue[at]!
+    const isHolder = !own.leaves && own.holders.some(each => each.place === place)
+    if (!isHolder || !fitsLeft(own, this.#shares.get(shape) ?? unknown)) return false
+    return own.tenant === tenant || (!isUsed(own) && this.ledger.mayMove(own.type, tenant))
+  }
+
+  /** @returns the machine that it gets */
+  #place(at: number, held: Slot | undefined): Place | undefined {
     const container = this.#input.queue[at]!
-    const { shape, uuid, tenant, priority } = container
+    const { shape, uuid, priority } = container
     const fit = this.#fits.get(shape)
     const { maxDispatchAttempts, maxContainers = Number.POSITIVE_INFINITY } = this.#input.rules
     if (!fit) return this.#wait(at, 'nothing is known of what it needs')
@@ -105,15 +139,15 @@ export class Pass {
     if (container.supervisor && this.#supervisors >= this.#mostSupervisors()) {
       return this.#wait(at, 'supervisors have their share of the machines')
     }
-    const own = held && fit.types.includes(held.type) && this.#mayUse(held, tenant) ? held : undefined
-    if (own && readinessOf(own.machine) === 'idle') return this.#take(own, container)
+    const own = held && fit.types.includes(held.type) ? held : undefined
+    if (own?.readiness === 'idle') return this.#take(own, container)
     const isVain = this.groups.at(at) !== undefined
     const idle = isVain ? undefined : this.#find(container, 'idle', fit.types)
     if (idle) return this.#take(idle, container)
     if (own) return this.#take(own, container)
     if (isVain) return this.#wait(at, '')
-    const booting = this.#find(container, 'booting', fit.types)
-    return booting ? this.#take(booting, container) : this.#createFor(at, fit.types)
+    const other = this.#find(container, 'booting', fit.types) ?? this.#find(container, 'new', fit.types)
+    return other ? this.#take(other, container) : this.#createFor(at, fit.types)
   }
 
   #mostSupervisors(): number {
@@ -122,49 +156,83 @@ export class Pass {
     return Math.max(1, supervisorFraction === 0 ? 0 : Math.floor(supervisorFraction * maxInstances))
   }
 
-  #mayUse = ({ type, tenant: of }: Slot, tenant: string) => of === tenant || this.ledger.mayMove(type, tenant)
-
-  /** Whoever waits for room, and is more urgent, gets it by the end of a machine that would be used here. */
-  #find({ tenant, priority }: Waiting, readiness: Readiness, types: readonly MachineType[]) {
+  /**
+   * One that others have too, else one for itself alone. Whoever waits for room, and is more urgent, gets it by the end of a
+   * machine that would be used here; and nobody joins those of which he waits for one to be empty.
+   */
+  #find(container: Waiting, readiness: Readiness, types: readonly MachineType[]): Place | undefined {
+    const { tenant, priority } = container
+    const joined = this.#beside(container, readiness, types, fitsFree)
+    if (joined || readiness === 'new') return joined
     for (const type of types) {
-      const by = { tenant, ofOthers: this.ledger.mayMove(type, tenant) }
-      let slot = this.#shelves.find(type.name, readiness, by)
-      while (slot && slot.machine.state !== 'creating' && this.ledger.owes(slot.type, slot.tenant, priority)) {
-        slot.leaves = true
-        this.ended.push([slot, 'room'])
-        this.ledger.leave(slot.type, slot.tenant)
-        slot = this.#shelves.find(type.name, readiness, by)
+      const ofOthers = this.ledger.mayMove(type, tenant)
+      // All that hold a part of it still come later.
+      const next = () =>
+        this.#shelves.free(type.name, readiness, tenant, ofOthers) ??
+        this.#beside(container, readiness, [type], (slot, share) => isUsed(slot) && fitsLeft(slot, share)) ??
+        this.#shelves.held(type.name, readiness, tenant, ofOthers)
+      let slot = next()
+      while (slot && this.#isWanted(slot, priority)) {
+        this.#end(slot as Slot)
+        slot = next()
       }
       if (slot) return slot
     }
     return undefined
   }
 
-  #take(slot: Slot, container: Waiting): Slot {
-    const { tenant } = container
+  /** One that others have, unless somebody more urgent waits for it to be empty. */
+  #beside(
+    { shape, tenant, priority }: Waiting,
+    readiness: Readiness,
+    types: readonly MachineType[],
+    fits: (slot: Place, share: Share) => boolean,
+  ): Place | undefined {
+    const { shared } = this.#shelves
+    if (shared.isEmpty) return undefined
+    const share = this.#shares.get(shape)!
+    for (const type of types) {
+      const slot = shared.find({ type: type.name, readiness, tenant, share }, fits)
+      if (slot && !this.ledger.isAwaited(type, tenant, priority)) return slot
+    }
+    return undefined
+  }
+
+  /** Whether its end makes room for somebody above this priority. */
+  #isWanted(slot: Place, priority: number): boolean {
+    if (isUsed(slot) || (slot as Slot).machine.state === 'creating') return false
+    return this.ledger.owes(slot.type, slot.tenant, priority)
+  }
+
+  #end(slot: Slot): void {
+    slot.leaves = true
+    this.ended.push([slot, 'room'])
+    this.ledger.leave(slot.type, slot.tenant)
+  }
+
+  #take(slot: Place, container: Waiting): Place {
+    const { uuid, shape, tenant, supervisor } = container
     if (slot.tenant !== tenant) this.ledger.move(slot.type, slot.tenant, tenant)
-    slot.tenant = tenant
-    slot.holder = undefined
-    slot.user = container
-    this.#placed.add(container.uuid)
+    use(slot, container, this.#shares.get(shape)!)
+    this.#shelves.shared.put(slot)
+    this.#placed.add(uuid)
     this.#containers += 1
-    if (container.supervisor) this.#supervisors += 1
+    if (supervisor) this.#supervisors += 1
     return slot
   }
 
-  #createFor(at: number, types: readonly MachineType[]): undefined {
-    const { uuid, tenant, supervisor } = this.#input.queue[at]!
+  #createFor(at: number, types: readonly MachineType[]): Place | undefined {
+    const container = this.#input.queue[at]!
+    const { tenant } = container
     const sentences = new Set<string>()
     let limit: string | undefined
     for (const type of types) {
       const refusal = this.ledger.refusal(type, tenant)
       if (!refusal) {
         this.ledger.create(type, tenant)
-        this.create.push({ type: type.name, container: uuid, tenant })
-        this.#placed.add(uuid)
-        this.#containers += 1
-        if (supervisor) this.#supervisors += 1
-        return undefined
+        const place = newPlace(type, tenant, this.#input.rules)
+        this.created.push(place)
+        return this.#take(place, container)
       }
       sentences.add(refusal.sentence)
       limit ??= refusal.limit

@@ -2,55 +2,33 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { decide } from './decide.ts'
-import { isBusy } from './ends.ts'
 import { fitOf } from './fits.ts'
 import { byTurn, inTurn } from './order.ts'
-import { anyInput, nowMs } from './testing/arbitrary.ts'
+import { isBusy } from './slots.ts'
+import { askedOf, byId, holds, typesOf, unsentAfter } from './testing/after.ts'
+import { nowMs } from './testing/arbitrary.ts'
 import { waitingOf } from './testing/world.ts'
 import type { Decisions, Input, Machine, MachineType } from './types.ts'
 
 const numRuns = 500
 const unique = (all: readonly string[]) => expect(all.length).toBe(new Set(all).size)
 
-function holds(property: (input: Input, decisions: Decisions) => void): void {
-  fc.assert(
-    fc.property(anyInput, input => property(input, decide(input))),
-    { numRuns },
-  )
-}
-
-const byId = ({ machines }: Input) => new Map(machines.map(machine => [machine.id, machine]))
-const typesOf = ({ types }: Input) => new Map(types.map(type => [type.name, type]))
 const fitting = (input: Input, shape: string): readonly MachineType[] => {
   const fit = fitOf(input.shapes.get(shape)!, input.types, input.rules)
   return 'none' in fit ? [] : fit.types
 }
 const mayServe = ({ state, idleBehavior, broken }: Machine) =>
-  ['creating', 'booting', 'idle'].includes(state) && idleBehavior === 'run' && !broken
+  ['creating', 'booting', 'idle', 'running'].includes(state) && idleBehavior === 'run' && !broken
 
-/** Who has which machine after the decisions, of those that nobody was asked to run yet. */
-function unsentAfter({ machines }: Input, { assign, unassign, shutdown }: Decisions): Map<string, string> {
-  const ends = new Set(shutdown.map(({ machine }) => machine))
-  const of = new Map<string, string>()
-  for (const machine of machines) {
-    const { id, container } = machine
-    if (container && !isBusy(machine) && !ends.has(id)) of.set(id, container.uuid)
-  }
-  for (const { machine } of unassign) of.delete(machine)
-  for (const { machine, container } of assign) {
-    expect(of.has(machine), `${machine} is free before it is assigned`).toBe(false)
-    of.set(machine, container)
-  }
-  return of
-}
-
-test('decide gives no machine two containers, and no container two machines', () => {
+test('decide gives no container two machines', () => {
   holds((input, decisions) => {
-    const asked = input.machines.filter(isBusy).flatMap(({ container }) => container?.uuid ?? [])
-    const given = [...unsentAfter(input, decisions).values(), ...decisions.create.map(({ container }) => container)]
+    const asked = askedOf(input)
+    const given = [
+      ...unsentAfter(input, decisions).map(({ uuid }) => uuid),
+      ...decisions.create.flatMap(({ containers }) => containers),
+    ]
     unique(given)
     expect(given.filter(uuid => asked.includes(uuid))).toEqual([])
-    unique(decisions.assign.map(({ machine }) => machine))
   })
 })
 
@@ -58,10 +36,10 @@ test('decide gives only machines that may serve, stay, and fit', () => {
   holds((input, decisions) => {
     const machines = byId(input)
     const ends = decisions.shutdown.map(({ machine }) => machine)
-    for (const [id, uuid] of unsentAfter(input, decisions)) {
+    for (const { machine: id, uuid } of unsentAfter(input, decisions)) {
       const machine = machines.get(id)!
       const { shape, priority, attempts } = input.queue.find(each => each.uuid === uuid)!
-      expect(isBusy(machine) || !mayServe(machine) || ends.includes(id)).toBe(false)
+      expect(!mayServe(machine) || ends.includes(id)).toBe(false)
       expect(fitting(input, shape).map(({ name }) => name)).toContain(machine.type)
       expect(priority > 0 && attempts < input.rules.maxDispatchAttempts).toBe(true)
     }
@@ -72,8 +50,8 @@ test('decide takes nothing back that a machine was asked to run', () => {
   holds((input, { unassign }) => {
     const machines = byId(input)
     for (const { machine, container } of unassign) {
-      expect(machines.get(machine)!.container).toMatchObject({ uuid: container, sent: false })
-      expect(isBusy(machines.get(machine)!)).toBe(false)
+      const its = machines.get(machine)!.containers.find(({ uuid }) => uuid === container)
+      expect(its).toMatchObject({ sent: false })
     }
   })
 })
@@ -93,12 +71,12 @@ test('decide shuts no machine on hold down, none twice, and a busy one only when
 
 test('decide leaves no machine idle beyond its time, nor one that boots beyond its time', () => {
   holds((input, decisions) => {
-    const used = unsentAfter(input, decisions)
+    const used = new Set(unsentAfter(input, decisions).map(({ machine }) => machine))
     const ends = new Set(decisions.shutdown.map(({ machine }) => machine))
-    for (const { id, state, sinceMs, idleBehavior, container } of input.machines) {
+    for (const { id, state, sinceMs, idleBehavior, containers } of input.machines) {
       if (idleBehavior === 'hold' || used.has(id)) continue
-      if (state === 'idle' && !container?.sent && sinceMs + input.rules.timeoutIdleMs <= nowMs)
-        expect(ends).toContain(id)
+      const isUnused = state === 'idle' && !containers.some(({ sent }) => sent)
+      if (isUnused && sinceMs + input.rules.timeoutIdleMs <= nowMs) expect(ends).toContain(id)
       if (state === 'booting' && sinceMs + input.rules.timeoutBootingMs <= nowMs) expect(ends).toContain(id)
     }
   })
@@ -146,10 +124,13 @@ test('decide brings no tenant above its limits', () => {
 test('decide lets nobody pass another of the same shape and tenant', () => {
   holds((input, decisions) => {
     const machines = byId(input)
-    const asked = new Set(input.machines.filter(isBusy).map(({ container }) => container?.uuid))
-    const place = new Map([...unsentAfter(input, decisions)].map(([id, uuid]) => [uuid, machines.get(id)!.state]))
-    for (const { container } of decisions.create) place.set(container, 'creating')
-    const rank = (uuid: string) => (place.has(uuid) ? (place.get(uuid) === 'idle' ? 2 : 1) : 0)
+    const asked = new Set(askedOf(input))
+    const place = new Map(
+      unsentAfter(input, decisions).map(({ machine, uuid }) => [uuid, machines.get(machine)!.state]),
+    )
+    for (const uuid of decisions.create.flatMap(({ containers }) => containers)) place.set(uuid, 'creating')
+    const isReady = (uuid: string) => ['idle', 'running'].includes(place.get(uuid)!)
+    const rank = (uuid: string) => (place.has(uuid) ? (isReady(uuid) ? 2 : 1) : 0)
     const failed = new Set(decisions.fail.map(({ container }) => container))
     const order = input.queue.toSorted(byTurn).filter(({ uuid }) => !failed.has(uuid) && !asked.has(uuid))
     order.forEach((first, at) => {
@@ -165,10 +146,10 @@ test('decide lets nobody pass another of the same shape and tenant', () => {
 
 test('decide creates no machine for a container that an unused one of its tenant fits', () => {
   holds((input, decisions) => {
-    const used = unsentAfter(input, decisions)
+    const used = new Set(unsentAfter(input, decisions).map(({ machine }) => machine))
     const ends = new Set(decisions.shutdown.map(({ machine }) => machine))
-    for (const { container, tenant } of decisions.create) {
-      const { shape } = input.queue.find(({ uuid }) => uuid === container)!
+    for (const { containers, tenant } of decisions.create) {
+      const { shape } = input.queue.find(({ uuid }) => uuid === containers[0])!
       const names = fitting(input, shape).map(({ name }) => name)
       const unused = input.machines.filter(machine => {
         const isFree = !isBusy(machine) && mayServe(machine) && !used.has(machine.id) && !ends.has(machine.id)
@@ -181,8 +162,9 @@ test('decide creates no machine for a container that an unused one of its tenant
 
 test('decide says something of every container: it has a machine, waits, or fails', () => {
   holds((input, decisions) => {
-    const asked = new Set(input.machines.filter(isBusy).map(({ container }) => container?.uuid))
-    const placed = unsentAfter(input, decisions).size + decisions.create.length + decisions.fail.length
+    const asked = new Set(askedOf(input))
+    const created = decisions.create.flatMap(({ containers }) => containers)
+    const placed = unsentAfter(input, decisions).length + created.length + decisions.fail.length
     const waiting = decisions.statuses.reduce((sum, each) => sum + each.waiting, 0)
     expect(placed + waiting).toBe(input.queue.filter(({ uuid }) => !asked.has(uuid)).length)
     expect(decisions.statuses.filter(({ sentence }) => sentence.endsWith(': '))).toEqual([])

@@ -1,23 +1,6 @@
 /** Machines that a pass may give away, by type. Every search pops what it no longer needs, so that a pass stays short. Pure. */
-import type { Machine, MachineType, Waiting } from './types.ts'
-
-/** A machine during a pass. */
-export interface Slot {
-  readonly machine: Machine
-  readonly type: MachineType
-  /** Of its container, as far as the pass came. */
-  tenant: string
-  /** The place in the queue of a container that has it, and may still lose it. */
-  holder: number | undefined
-  /** Who gets it. */
-  user: Waiting | undefined
-  /** It is shut down. */
-  leaves: boolean
-}
-
-export type Readiness = 'idle' | 'booting'
-
-export const readinessOf = ({ state }: Machine): Readiness => (state === 'idle' ? 'idle' : 'booting')
+import { Shared } from './shared.ts'
+import { isUsed, letGo, type Slot } from './slots.ts'
 
 /** Stacks: the last is taken first. */
 class Pile {
@@ -46,10 +29,14 @@ function lastOf(stack: Slot[], counts: (slot: Slot) => boolean): Slot | undefine
   return last
 }
 
-const isFree = ({ holder, user, leaves }: Slot): boolean => holder === undefined && user === undefined && !leaves
-const isHeld = ({ holder, user, leaves }: Slot): boolean => holder !== undefined && user === undefined && !leaves
+const isFree = (slot: Slot): boolean => slot.holders.length === 0 && !isUsed(slot) && !slot.leaves
+const isHeld = (slot: Slot): boolean => slot.holders.length > 0 && !isUsed(slot) && !slot.leaves
+
+type Known = Slot['readiness']
 
 export class Shelves {
+  /** Those that somebody has already. */
+  readonly shared = new Shared()
   readonly #piles = {
     idle: new Map<string, { readonly free: Pile; readonly held: Pile }>(),
     booting: new Map<string, { readonly free: Pile; readonly held: Pile }>(),
@@ -58,25 +45,35 @@ export class Shelves {
   constructor(slots: readonly Slot[]) {
     // The last is used first: of idle ones the latest, so that others reach their time-out; of booting ones the earliest.
     const free = slots.filter(isFree).toSorted(bySince)
-    for (const slot of free) if (readinessOf(slot.machine) === 'idle') this.release(slot)
-    for (const slot of free.toReversed()) if (readinessOf(slot.machine) === 'booting') this.release(slot)
-    const held = slots.filter(isHeld).toSorted((a, b) => a.holder! - b.holder!)
-    for (const slot of held) this.#of(slot.type.name, readinessOf(slot.machine)).held.push(slot)
+    for (const slot of free) if (slot.readiness === 'idle') this.#free(slot)
+    for (const slot of free.toReversed()) if (slot.readiness === 'booting') this.#free(slot)
+    const held = slots.filter(isHeld).toSorted((a, b) => a.holders[0]!.place - b.holders[0]!.place)
+    for (const slot of held) this.#of(slot.type.name, slot.readiness).held.push(slot)
+    for (const slot of slots) this.shared.put(slot)
   }
 
-  /** Nobody holds it any more. */
-  release(slot: Slot): void {
-    slot.holder = undefined
-    this.#of(slot.type.name, readinessOf(slot.machine)).free.push(slot)
+  /** This place of the queue holds no part of it any more. */
+  release(slot: Slot, place: number): void {
+    if (!letGo(slot, place)) return
+    if (isFree(slot)) this.#free(slot)
+    else this.shared.put(slot)
   }
 
-  /** A machine that nobody has; else that of the last in the queue: who came before has kept his own, or released it. */
-  find(type: string, readiness: Readiness, by: { tenant: string; ofOthers: boolean }): Slot | undefined {
-    const { free, held } = this.#of(type, readiness)
-    return free.last(isFree, by.tenant, by.ofOthers) ?? held.last(isHeld, by.tenant, by.ofOthers)
+  #free(slot: Slot): void {
+    this.#of(slot.type.name, slot.readiness).free.push(slot)
   }
 
-  #of(type: string, readiness: Readiness) {
+  /** A machine that nobody has. */
+  free(type: string, readiness: Known, tenant: string, ofOthers: boolean): Slot | undefined {
+    return this.#of(type, readiness).free.last(isFree, tenant, ofOthers)
+  }
+
+  /** That of the last in the queue: who came before has kept his own, or released it. */
+  held(type: string, readiness: Known, tenant: string, ofOthers: boolean): Slot | undefined {
+    return this.#of(type, readiness).held.last(isHeld, tenant, ofOthers)
+  }
+
+  #of(type: string, readiness: Known) {
     let piles = this.#piles[readiness].get(type)
     if (!piles) {
       piles = { free: new Pile(), held: new Pile() }

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { decide } from './decide.ts'
 import { someShapes, someTypes } from './testing/arbitrary.ts'
-import { machineOf, runToEnd, someRules, World, type WorldOptions, waitingOf } from './testing/world.ts'
+import { machineOf, needOf, runToEnd, someRules, World, type WorldOptions, waitingOf } from './testing/world.ts'
 import { calm } from './throttle.ts'
 import type { Input, Waiting } from './types.ts'
 
@@ -76,12 +76,12 @@ describe('a more urgent container', () => {
 
   test('takes a machine that boots from a lesser one, which waits for the next', () => {
     const queue = [waitingOf('low', 'one'), waitingOf('high', 'one', { priority: 9, queuedMs: 5 })]
-    const container = { uuid: 'low', sent: false, supervisor: false }
-    const input = inputOf({ queue, machines: [machineOf('i', 'small', { state: 'booting', container })] })
+    const containers = [{ uuid: 'low', sent: false, supervisor: false, need: needOf(1) }]
+    const input = inputOf({ queue, machines: [machineOf('i', 'small', { state: 'booting', containers })] })
     expect(decide(input)).toMatchObject({
       unassign: [{ container: 'low', machine: 'i' }],
       assign: [{ container: 'high', machine: 'i' }],
-      create: [{ container: 'low', type: 'small' }],
+      create: [{ containers: ['low'], type: 'small' }],
     })
   })
 })
@@ -108,8 +108,8 @@ test('a pass reads hardly more than twice as much of a queue and machines twice 
     }
     const machine = (i: number) => {
       const state = i % 3 === 0 ? 'booting' : 'idle'
-      const its = { uuid: `c-${i * 3}`, sent: false, supervisor: false }
-      const over = { state, tenant: `t-${i % 5}`, probedMs: 9, ...(i % 2 === 0 && { container: its }) } as const
+      const its = { uuid: `c-${i * 3}`, sent: false, supervisor: false, need: needOf(1) }
+      const over = { state, tenant: `t-${i % 5}`, probedMs: 9, ...(i % 2 === 0 && { containers: [its] }) } as const
       return counted(machineOf(`i-${i}`, someTypes[i % 4]!.name, over))
     }
     const queue = Array.from({ length: size * 10 }, (_, i) => container(i))

@@ -38,11 +38,12 @@ export interface Waiting {
   readonly supervisor: boolean
 }
 
-/** The container of a machine. Before its start is `sent`, the scheduler may take it back; after that, only proof frees it. */
+/** A container of a machine. Before its start is `sent`, the scheduler may take it back; after that, only proof frees it. */
 export interface Assigned {
   readonly uuid: string
   readonly sent: boolean
   readonly supervisor: boolean
+  readonly need: Need
 }
 
 export type MachineState = 'creating' | 'unknown' | 'booting' | 'idle' | 'running' | 'shutdown'
@@ -52,7 +53,7 @@ export interface Machine {
   readonly id: string
   /** The name of a type, perhaps of one that is no longer offered. */
   readonly type: string
-  /** The tenant of its last container. */
+  /** The tenant of its last container. All that it has at a time are of one. */
   readonly tenant: string
   readonly state: MachineState
   /** When this state began. */
@@ -61,7 +62,7 @@ export interface Machine {
   readonly probedMs: number
   readonly idleBehavior: 'run' | 'hold' | 'drain'
   readonly broken: boolean
-  readonly container?: Assigned
+  readonly containers: readonly Assigned[]
 }
 
 export interface TenantLimits {
@@ -75,6 +76,8 @@ export interface Rules {
   readonly maxConcurrentInstanceCreateOps: number
   readonly maximumPriceFactor: number
   readonly maxDispatchAttempts: number
+  /** So many containers may share a machine. */
+  readonly maxContainersPerMachine: number
   /** The share of `maxInstances` that supervisors may have. One may always run. */
   readonly supervisorFraction: number
   /** How many containers may have a machine (`containersLimit`). Default: no limit. */
@@ -128,8 +131,8 @@ export interface Status {
 export interface Decisions {
   readonly unassign: readonly Placed[]
   readonly assign: readonly Placed[]
-  /** A new machine, with the container that it is for. */
-  readonly create: readonly { readonly type: string; readonly container: string; readonly tenant: string }[]
+  /** A new machine, with the containers that it is for: the first one needs it, and the others fit beside that. */
+  readonly create: readonly { readonly type: string; readonly containers: readonly string[]; readonly tenant: string }[]
   readonly shutdown: readonly { readonly machine: string; readonly why: ShutdownReason }[]
   readonly fail: readonly { readonly container: string; readonly why: string }[]
   readonly statuses: readonly Status[]

@@ -1,12 +1,12 @@
 /**
  * The steps that end a machine, and wait for the proof. A yes of the cloud is no proof, nor is a machine that nobody can
- * reach: only a cloud that shows it as gone frees its container.
+ * reach: only a cloud that shows it as gone frees its containers.
  */
 import { RetryLater } from '../base/errors.ts'
 import { isAbsent } from '../clouds/absence.ts'
 import type { CloudCall } from '../clouds/driver.ts'
 import { CloudRefused } from '../clouds/errors.ts'
-import type { MachineBrief } from '../dispatch/container.ts'
+import { type MachineBrief, sentOf } from '../dispatch/container.ts'
 import { bootOutcomeOf, creationFailed, endedByCloud } from '../dispatch/endings.ts'
 import { MachineGone } from '../store/dispatch/keeping.ts'
 import type { MachineContext, MachineParts, MachineResult, MachineStep } from './shape.ts'
@@ -71,10 +71,10 @@ function tellEnd({ sight }: MachineParts, brief: MachineBrief, nowMs: number): v
   if (probedMs === 0) sight.booted(bootOutcomeOf(ending))
 }
 
-/** Of a machine that is to end, which keeps the container that it was asked to run. */
-function stateBefore({ container, probedMs }: MachineBrief): 'running' | 'booting' | 'idle' {
-  if (container && container.run > 0) return 'running'
-  return probedMs === 0 ? 'booting' : 'idle'
+/** Of a machine that is to end, which keeps the containers that it was asked to run. */
+function stateBefore(brief: MachineBrief): 'running' | 'booting' | 'idle' {
+  if (sentOf(brief).length > 0) return 'running'
+  return brief.probedMs === 0 ? 'booting' : 'idle'
 }
 
 /** Asks again each time that `shutdownMs` has passed and the cloud still shows the machine. */

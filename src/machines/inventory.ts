@@ -4,6 +4,7 @@
  * anything that was sent before.
  */
 import type { MachineRuns } from '../dispatch/attached.ts'
+import { sentOf } from '../dispatch/container.ts'
 import type { FoundRun } from '../store/dispatch/keeping-words.ts'
 import { gatewayOf } from './gateway.ts'
 import type { MachineContext } from './shape.ts'
@@ -25,15 +26,19 @@ export async function takeInventory(context: MachineContext, { runs }: MachineRu
     // In no words of the machine, and so once for each machine: it may invent as many as it wants.
     else await context.report([['error', 'The machine shows runs that are not ours']])
   }
-  const live = found.filter(({ end }) => !end)
-  // What has ended takes no machine, and what is lacking frees one: then there is a place for what runs.
   const strays: FoundRun[] = []
-  const ended = await endedOf(context, found, live)
-  for (const run of ended) if ((await keeping.adopt(run)) === 'other') strays.push(run)
-  await freeLacking(context, found, live)
+  const sent = sentOf((await keeping.read()).brief)
+  // The end of a run of the record waits for its turn in the spool: after it, output that the machine still has would be nobody's.
+  for (const run of found.filter(({ end }) => end).filter(isNotOf(sent)))
+    if ((await keeping.adopt(run)) === 'other') strays.push(run)
+  const live = found.filter(({ end }) => !end)
   let isWhole = true
   for (const run of live) {
-    const answer = await keeping.adopt(run)
+    let answer = await keeping.adopt(run)
+    if (answer === 'busy') {
+      await makeRoom(context, found, live)
+      answer = await keeping.adopt(run)
+    }
     if (answer === 'other') strays.push(run)
     if (answer !== 'busy' && answer !== 'ahead') continue
     isWhole = false
@@ -43,20 +48,23 @@ export async function takeInventory(context: MachineContext, { runs }: MachineRu
 }
 
 /**
- * Runs whose end is written at once. Where nothing else runs, the end of the record's own run waits for its turn in the spool:
- * after it, output that the machine still has would be that of nobody.
+ * What runs there needs the places of those that do not: they have ended, or are free. Where there are places enough, one that the
+ * machine lacks is started again, under the same run, and the machine may still know its end.
  */
-async function endedOf({ keeping }: MachineContext, found: readonly FoundRun[], live: readonly FoundRun[]) {
-  const ended = found.filter(({ end }) => end)
-  if (ended.length === 0 || live.length > 0) return ended
-  const { container } = (await keeping.read()).brief
-  return ended.filter(({ uuid, run }) => uuid !== container?.uuid || run !== container.run)
+async function makeRoom({ keeping }: MachineContext, found: readonly FoundRun[], live: readonly FoundRun[]) {
+  for (const { uuid, run } of sentOf((await keeping.read()).brief).filter(isNotOf(live))) {
+    const ended = found.find(each => each.uuid === uuid && each.run === run)
+    if (ended) await keeping.adopt(ended)
+    else await keeping.tell(uuid, run, { what: 'lacks' })
+  }
 }
 
-/** Where something else runs, the container of the record does not: it is free. Else it is started again, under the same run. */
-async function freeLacking({ keeping }: MachineContext, found: readonly FoundRun[], live: readonly FoundRun[]) {
-  const { container } = (await keeping.read()).brief
-  if (!container?.run || live.length === 0) return
-  const isThere = found.some(({ uuid, run }) => uuid === container.uuid && run === container.run)
-  if (!isThere) await keeping.tell(container.uuid, container.run, { what: 'lacks' })
+interface Run {
+  readonly uuid: string
+  readonly run: number
 }
+
+const isNotOf =
+  (all: readonly Run[]) =>
+  ({ uuid, run }: Run): boolean =>
+    !all.some(each => each.uuid === uuid && each.run === run)

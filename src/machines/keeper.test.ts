@@ -8,7 +8,7 @@ import { booted, container, end, ended, until } from './testing/life.ts'
 import { Site, uuid } from './testing/site.ts'
 
 test('an entry is acknowledged only after it was told', async () => {
-  const site = new Site({ ...booted, container: { ...container, run: 100 } })
+  const site = new Site({ ...booted, containers: [{ ...container, run: 100 }] })
   const life = site.live('serve')
   await until(() => site.log).toContain('started 100')
   site.say(1, { kind: 'running', atMs: 1 })
@@ -18,7 +18,7 @@ test('an entry is acknowledged only after it was told', async () => {
 })
 
 test('nothing of a machine is told before what it runs is in the records', async () => {
-  const site = new Site({ ...booted, container: { ...container, run: 100 } })
+  const site = new Site({ ...booted, containers: [{ ...container, run: 100 }] })
   site.listed = [{ uuid, run: 100, seal: 's' } as never]
   let isTold = true
   site.onAdopt = () => {
@@ -33,7 +33,7 @@ test('nothing of a machine is told before what it runs is in the records', async
 })
 
 test('a keeper asks for the same run again when the channel ended after the start', async () => {
-  const site = new Site({ ...booted, container })
+  const site = new Site({ ...booted, containers: [container] })
   const life = site.live('serve')
   await until(() => site.log.filter(each => each === 'started 100')).toHaveLength(1)
   site.nextRun = 200
@@ -44,7 +44,7 @@ test('a keeper asks for the same run again when the channel ended after the star
 })
 
 test('a start that the machine refuses is proof that the run did not begin', async () => {
-  const site = new Site({ ...booted, container })
+  const site = new Site({ ...booted, containers: [container] })
   site.startAnswer = { refused: 'broken', message: 'the disk is full' }
   const life = site.live('serve')
   await until(() => site.brief?.broken).toBe('the disk is full')
@@ -53,7 +53,7 @@ test('a start that the machine refuses is proof that the run did not begin', asy
 })
 
 test('a run that ended before Redis went back is not run again', async () => {
-  const site = new Site({ ...booted, container: { ...container, run: 100 } })
+  const site = new Site({ ...booted, containers: [{ ...container, run: 100 }] })
   site.startAnswer = { refused: 'run', message: 'it was here', end: { atMs: 5, exitCode: 3 } }
   const life = site.live('serve')
   await until(() => site.told).toEqual([{ what: 'ended', atMs: 5, exitCode: 3 }])
@@ -62,7 +62,7 @@ test('a run that ended before Redis went back is not run again', async () => {
 })
 
 test('a machine on hold is asked to run nothing new', async () => {
-  const site = new Site({ ...booted, idleBehavior: 'hold', container })
+  const site = new Site({ ...booted, idleBehavior: 'hold', containers: [container] })
   const life = site.live('serve')
   await until(() => site.log).toContain('asked what it runs')
   site.ring()
@@ -72,10 +72,10 @@ test('a machine on hold is asked to run nothing new', async () => {
 })
 
 test('a container is killed again and again, and its machine ends when it does not end', async () => {
-  const site = new Site({ ...booted, container: { ...container, run: 100 } })
+  const site = new Site({ ...booted, containers: [{ ...container, run: 100 }] })
   const life = site.live('serve')
   await until(() => site.log).toContain('started 100')
-  site.cancelled = 'asked for'
+  site.cancelled = new Map([[uuid, 'asked for']])
   site.ring()
   await until(() => site.brief?.ending).toBe('a container does not end')
   expect(site.log.filter(each => each === 'killed 100').length).toBeGreaterThan(1)
@@ -85,8 +85,8 @@ test('a container is killed again and again, and its machine ends when it does n
 })
 
 test('a container that is to be killed is free when its machine never had the run', async () => {
-  const site = new Site({ ...booted, container: { ...container, run: 100 } })
-  site.cancelled = 'asked for'
+  const site = new Site({ ...booted, containers: [{ ...container, run: 100 }] })
+  site.cancelled = new Map([[uuid, 'asked for']])
   site.killAnswer = 'unknown'
   const life = site.live('serve')
   await until(() => site.told).toEqual([{ what: 'lacks' }])
@@ -106,7 +106,7 @@ test('a run that the container has no more is killed, and told to nobody', async
 })
 
 test('the end of a run waits for its output when the record has it, and is written at once when the record has another', async () => {
-  const site = new Site({ ...booted, container: { ...container, run: 100 } })
+  const site = new Site({ ...booted, containers: [{ ...container, run: 100 }] })
   const other = 'clust-dz642-000000000000002'
   const over = { seal: 's', end: { exitCode: 0, reason: '' } }
   site.listed = [{ ...over, uuid, run: 100 } as never, { ...over, uuid: other, run: 90 } as never]
@@ -117,19 +117,27 @@ test('the end of a run waits for its output when the record has it, and is writt
 })
 
 test('what has ended is written at once when something else runs there: that takes its place', async () => {
-  const site = new Site({ ...booted, container: { ...container, run: 100 } })
+  const site = new Site({ ...booted, containers: [{ ...container, run: 100 }] })
   const other = 'clust-dz642-000000000000002'
   const over = { seal: 's', end: { exitCode: 0, reason: '' } }
   site.listed = [{ ...over, uuid, run: 100 } as never, { seal: 's', uuid: other, run: 110 } as never]
+  let isFull = true
+  site.onAdopt = of => {
+    if (of === other) return isFull ? 'busy' : 'adopted'
+    isFull = false
+    return 'known'
+  }
   const life = site.live('serve')
   await until(() => site.log).toContain('asked what it runs')
-  expect(site.log.filter(each => each.startsWith('adopted'))).toEqual([`adopted ${uuid}`, `adopted ${other}`])
+  const adopted = site.log.filter(each => each.startsWith('adopted'))
+  expect(adopted).toEqual([`adopted ${other}`, `adopted ${uuid}`, `adopted ${other}`])
   await end(site, life)
 })
 
 test('what a machine runs in truth takes the place of what the records have, and is not killed', async () => {
-  const site = new Site({ ...booted, container: { ...container, run: 100 } })
+  const site = new Site({ ...booted, containers: [{ ...container, run: 100 }] })
   site.listed = [{ uuid: 'clust-dz642-000000000000002', run: 90, seal: 's' } as never]
+  site.onAdopt = () => (site.told.length === 0 ? 'busy' : 'adopted')
   const life = site.live('serve')
   await until(() => site.log).toContain('asked what it runs')
   expect(site.told).toEqual([{ what: 'lacks' }])
@@ -176,7 +184,7 @@ test('a machine is broken when it says an epoch that nobody can have drawn', asy
 })
 
 test('a channel that breaks amid a start is made again, and the run is the same', async () => {
-  const site = new Site({ ...booted, container })
+  const site = new Site({ ...booted, containers: [container] })
   let isBroken = true
   site.onStart = () => {
     if (isBroken) throw new Unreachable('broken pipe')
@@ -208,7 +216,7 @@ test('a machine that boots is asked nothing before its probe succeeds', async ()
 })
 
 test('a machine that has served is asked what it runs, although its boot probe fails now', async () => {
-  const site = new Site({ ...booted, container: { ...container, run: 100 } })
+  const site = new Site({ ...booted, containers: [{ ...container, run: 100 }] })
   site.hasBooted = false
   const life = site.live('serve')
   await until(() => site.log).toContain('started 100')
@@ -231,7 +239,7 @@ test('a keeper with nothing to do rests until a good probe is to be told', async
 })
 
 test('a keeper looks at each interval of probes while a container waits for its turn', async () => {
-  const site = new Site({ ...booted, container })
+  const site = new Site({ ...booted, containers: [container] })
   const clock = new ManualClock()
   site.clock = clock
   site.startAnswer = { refused: 'busy', message: 'an earlier run has not ended' }
@@ -259,7 +267,7 @@ test('a machine that boots is asked once in each interval of probes', async () =
 })
 
 test('a machine that does not answer a start ends when it is to end', async () => {
-  const site = new Site({ ...booted, container })
+  const site = new Site({ ...booted, containers: [container] })
   const answered = Promise.withResolvers<void>()
   site.onStart = () => answered.promise
   const life = site.live('serve')
@@ -271,14 +279,14 @@ test('a machine that does not answer a start ends when it is to end', async () =
 })
 
 test('a keeper does what was asked of it while it waited for the answer to a start', async () => {
-  const site = new Site({ ...booted, container })
+  const site = new Site({ ...booted, containers: [container] })
   // Nothing but the ring wakes it.
   site.clock = new ManualClock()
   const answered = Promise.withResolvers<void>()
   site.onStart = () => answered.promise
   const life = site.live('serve')
   await until(() => site.log).toContain('started 100')
-  site.cancelled = 'its owner cancels it'
+  site.cancelled = new Map([[uuid, 'its owner cancels it']])
   site.ring()
   answered.resolve()
   await until(() => site.log).toContain('killed 100')

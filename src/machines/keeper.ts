@@ -1,7 +1,7 @@
 /** The keeper of a machine: the replica that owns its operation, between Redis and the runner. */
 import { LetGo, NeedsSomeone } from '../base/errors.ts'
 import type { MachineRuns } from '../dispatch/attached.ts'
-import type { MachineBrief } from '../dispatch/container.ts'
+import type { ContainerBrief, MachineBrief } from '../dispatch/container.ts'
 import type { Warrant } from '../dispatch/protocol.ts'
 import type { Sending } from '../store/dispatch/keeping-words.ts'
 import { takeInventory } from './inventory.ts'
@@ -12,10 +12,7 @@ import type { MachineContext, MachineParts, MachineResult } from './shape.ts'
 
 const unkillable = 'a container does not end'
 
-const nameOf = (uuid: string, run: number) => `${uuid} ${run}`
-
 interface Kill {
-  readonly uuid: string
   readonly sinceMs: number
   nextMs: number
 }
@@ -29,9 +26,10 @@ export class Keeper {
   #changed = Promise.withResolvers<void>()
   #toldMs = Number.NEGATIVE_INFINITY
   #beatMs = Number.NEGATIVE_INFINITY
-  /** The run that was started over the present channel. */
-  #started: string | undefined
-  #kill: Kill | undefined
+  /** The runs that were started over the present channel, by uuid. */
+  readonly #started = new Map<string, number>()
+  /** By uuid. */
+  readonly #kills = new Map<string, Kill>()
   /** As the machine says; told once. */
   #broken: string | undefined
 
@@ -106,11 +104,11 @@ export class Keeper {
   }
 
   /** Until it looks again although nothing has rung: where nothing is to be done, until a good probe is to be told. */
-  #restMs({ container }: MachineBrief): number {
+  #restMs({ containers }: MachineBrief): number {
     const { clock, parts } = this.#context
     const { times } = parts
-    if (this.#kill) return Math.min(times.probeMs, times.signalMs)
-    const isDone = !container || this.#started === nameOf(container.uuid, container.run)
+    if (this.#kills.size > 0) return Math.min(times.probeMs, times.signalMs)
+    const isDone = containers.every(({ uuid, run }) => this.#started.get(uuid) === run)
     const untilTellMs = this.#toldMs + times.tellMs - clock.monotonicMs()
     return this.#line.link && isDone && untilTellMs > 0 ? untilTellMs : times.probeMs
   }
@@ -118,7 +116,7 @@ export class Keeper {
   /** A new channel: what runs there is known before anything is started. */
   async #begin(link: RunnerLink): Promise<void> {
     const { keeping, clock } = this.#context
-    this.#started = undefined
+    this.#started.clear()
     this.#beatMs = clock.monotonicMs()
     const listed = await this.#ask(link)
     const { strays, isWhole } = await takeInventory(this.#context, listed)
@@ -151,18 +149,19 @@ export class Keeper {
     }
   }
 
-  async #act(brief: MachineBrief, cancelled: string): Promise<void> {
+  async #act(brief: MachineBrief, cancelled: ReadonlyMap<string, string>): Promise<void> {
     const { link } = this.#line
     if (!link) return
     await this.#tellProbe()
     if (this.#broken !== undefined && brief.broken === '') await this.#context.keeping.keep({ broken: this.#broken })
-    const { container } = brief
-    if (!container) {
-      this.#kill = undefined
-      return
-    }
-    if (cancelled !== '' && container.run > 0) return this.#killContainer(link, container.uuid, container.run)
-    await this.#start(link, brief, container.uuid)
+    const isKilled = ({ uuid, run }: ContainerBrief) => run > 0 && cancelled.has(uuid)
+    const [killed, others] = [brief.containers.filter(isKilled), brief.containers.filter(each => !isKilled(each))]
+    for (const uuid of this.#kills.keys()) if (!killed.some(each => each.uuid === uuid)) this.#kills.delete(uuid)
+    for (const uuid of this.#started.keys())
+      if (!brief.containers.some(each => each.uuid === uuid)) this.#started.delete(uuid)
+    // A start may take long.
+    for (const each of killed) await this.#killContainer(link, each, others.length === 0)
+    for (const each of others) await this.#start(link, brief, each)
   }
 
   async #tellProbe(): Promise<void> {
@@ -175,10 +174,10 @@ export class Keeper {
   }
 
   /** Asks for the same run as often as need be: the machine answers alike. */
-  async #start(link: RunnerLink, { idleBehavior, container }: MachineBrief, uuid: string): Promise<void> {
+  async #start(link: RunnerLink, { idleBehavior }: MachineBrief, { uuid, run: ran }: ContainerBrief): Promise<void> {
     const { parts, keeping, clock } = this.#context
-    if (container!.run === 0 && idleBehavior !== 'run') return
-    if (container!.run > 0 && this.#started === nameOf(uuid, container!.run)) return
+    if (ran === 0 && idleBehavior !== 'run') return
+    if (ran > 0 && this.#started.get(uuid) === ran) return
     const sent = await keeping.send(uuid)
     if (sent.answer !== 'send') return
     const { run, waitedMs } = sent
@@ -193,11 +192,10 @@ export class Keeper {
     // An earlier run of it ends first: it is asked again.
     if (answer !== 'started' && answer.refused === 'busy') return
     if (answer !== 'started' && answer.refused === 'run') parts.sight.stale('run')
-    this.#started = nameOf(uuid, run)
+    this.#started.set(uuid, run)
     if (answer === 'started') {
       // One that was sent before may have begun then.
-      if (container!.run === 0 && waitedMs !== undefined)
-        parts.sight.began((waitedMs + clock.monotonicMs() - sentMs) / 1000)
+      if (ran === 0 && waitedMs !== undefined) parts.sight.began((waitedMs + clock.monotonicMs() - sentMs) / 1000)
       return
     }
     // The machine obeys this channel alone, so nobody starts this run any more.
@@ -206,16 +204,17 @@ export class Keeper {
     if (answer.refused === 'broken') await keeping.keep({ broken: answer.message })
   }
 
-  async #killContainer(link: RunnerLink, uuid: string, run: number): Promise<void> {
+  /** @param isLast all that the machine has are to end: it may end with them */
+  async #killContainer(link: RunnerLink, { uuid, run }: ContainerBrief, isLast: boolean): Promise<void> {
     const { parts, keeping, clock } = this.#context
     const now = clock.monotonicMs()
-    if (this.#kill?.uuid !== uuid) this.#kill = { uuid, sinceMs: now, nextMs: now }
-    const kill = this.#kill
+    const kill = this.#kills.get(uuid) ?? { sinceMs: now, nextMs: now }
+    this.#kills.set(uuid, kill)
     if (now < kill.nextMs) return
     kill.nextMs = now + parts.times.signalMs
     if (now - kill.sinceMs > parts.times.termMs) {
-      // Its container is free once the machine is gone.
-      await keeping.keep({ broken: unkillable, ending: unkillable })
+      // Its container is free once the machine is gone. Until then others go on, and nobody joins them.
+      await keeping.keep({ broken: unkillable, ...(isLast && { ending: unkillable }) })
       return
     }
     if ((await link.kill(uuid, run)) === 'killing') return

@@ -8,7 +8,7 @@ import { booted, container, end, ended, until } from './testing/life.ts'
 import { Site } from './testing/site.ts'
 
 test('a machine is created, runs its container, and ends when it is to', async () => {
-  const site = new Site({ container })
+  const site = new Site({ containers: [container] })
   const life = site.live()
   await until(() => site.log).toContain('started 100')
   site.say(1, { kind: 'running', atMs: 1 })
@@ -45,7 +45,7 @@ test.each([
   ['a refusal', new CloudRefused('no such image'), [{ kind: 'NoCapacity', type: 'small' }]],
   ['an intent that is over', new IntentOver('it has ended'), []],
 ])('a machine ends without a call to the cloud when %s forbids its creation', async (_, error, outcomes) => {
-  const site = new Site({ container })
+  const site = new Site({ containers: [container] })
   site.onCreate = async () => {
     throw error
   }

@@ -5,7 +5,7 @@
 import { type Backoff, backoffMs } from '../base/backoff.ts'
 import { notNeeded } from '../base/clock.ts'
 import { isUnavailable } from '../base/errors.ts'
-import type { MachineBrief } from '../dispatch/container.ts'
+import { type MachineBrief, sentOf } from '../dispatch/container.ts'
 import { endedByCloud } from '../dispatch/endings.ts'
 import { MachineLacks, Refused, Unreachable, WrongSecret } from '../ssh/errors.ts'
 import type { Machine } from '../ssh/machine.ts'
@@ -130,7 +130,7 @@ export class Line {
     const { brief, facts, nowMs } = await keeping.read()
     const readMs = clock.monotonicMs()
     // A broken machine may still tell the end of what it runs.
-    const isUseless = brief.broken !== '' && !brief.container?.run
+    const isUseless = brief.broken !== '' && sentOf(brief).length === 0
     if (brief.ending !== '' || isUseless) return false
     const machine = await this.#connect(brief, facts)
     const isBooting = brief.state === 'booting'

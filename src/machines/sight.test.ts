@@ -5,7 +5,7 @@ import { Unreachable } from '../ssh/errors.ts'
 import { booted, container, end, ended, until } from './testing/life.ts'
 import { Site } from './testing/site.ts'
 
-const fresh = () => new Site({ container, createdMs: Date.now() - 60_000 })
+const fresh = () => new Site({ containers: [container], createdMs: Date.now() - 60_000 })
 
 test('a keeper tells the times and the end of a boot when a new machine is ready', async () => {
   const site = fresh()
@@ -60,9 +60,9 @@ test('a keeper tells how long a machine took to go when it was to end', async ()
 })
 
 test.each([
-  ['running', { container: { ...container, run: 100 }, probedMs: 1 }],
-  ['idle', { container: undefined, probedMs: 1 }],
-  ['booting', { container, probedMs: 0 }],
+  ['running', { containers: [{ ...container, run: 100 }], probedMs: 1 }],
+  ['idle', { containers: [], probedMs: 1 }],
+  ['booting', { containers: [container], probedMs: 0 }],
 ])('a keeper tells that a machine was %s when the cloud has ended it', async (state, brief) => {
   const site = new Site({ ...booted, ...brief, state: 'shutdown', ending: endedByCloud })
   site.end()
@@ -77,7 +77,7 @@ test('a keeper tells nothing of an end when there never was a machine', async ()
 })
 
 test('a keeper tells how long a container has waited when its runner begins', async () => {
-  const site = new Site({ ...booted, container })
+  const site = new Site({ ...booted, containers: [container] })
   const life = site.live('serve')
   await until(() => site.seen.of('began')).toHaveLength(1)
   const [[, waited]] = site.seen.of('began') as [[string, number]]
@@ -91,7 +91,7 @@ test('a keeper tells how long a container has waited when its runner begins', as
 })
 
 test('a keeper tells no wait when a container has begun before', async () => {
-  const site = new Site({ ...booted, container })
+  const site = new Site({ ...booted, containers: [container] })
   site.waitedMs = undefined
   const life = site.live('serve')
   await until(() => site.log).toContain('started 100')
@@ -113,7 +113,7 @@ test('a keeper tells how long a machine takes to say what it runs, and when it d
 })
 
 test('an entry waits until it is stored, and nothing waits after the keeper has ended', async () => {
-  const site = new Site({ ...booted, container: { ...container, run: 100 } })
+  const site = new Site({ ...booted, containers: [{ ...container, run: 100 }] })
   const stored = Promise.withResolvers<void>()
   site.onTell = () => stored.promise
   const life = site.live('serve')

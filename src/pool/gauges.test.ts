@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { someTypes } from '../dispatch/testing/arbitrary.ts'
-import { gib } from '../dispatch/testing/world.ts'
+import { gib, needOf } from '../dispatch/testing/world.ts'
 import { calm } from '../dispatch/throttle.ts'
 import { categoryOf, type GaugeInput, gaugesOf } from './gauges.ts'
 import { briefOf, nowMs, uuidOf } from './testing/reading.ts'
 
-const container = (run: number) => ({ uuid: uuidOf(5), run, supervisor: false })
+const container = (run: number) => ({ uuid: uuidOf(5), run, supervisor: false, need: needOf(1) })
 const input = (over: Partial<GaugeInput> = {}): GaugeInput => ({
   ...{ machines: [], counts: { waiting: 0, oldestMs: 0 }, types: someTypes, throttle: calm, nowMs },
   ...{ maxContainers: Number.POSITIVE_INFINITY, unasked: [], timeoutProbeMs: 600_000, ...over },
@@ -14,9 +14,9 @@ const input = (over: Partial<GaugeInput> = {}): GaugeInput => ({
 describe('gaugesOf', () => {
   it('tells containers that run from those that have a machine, and those that have none', () => {
     const machines = [
-      briefOf('a', { state: 'running', container: container(7) }),
-      briefOf('b', { state: 'idle', container: container(8) }),
-      briefOf('c', { state: 'booting', container: container(0) }),
+      briefOf('a', { state: 'running', containers: [container(7)] }),
+      briefOf('b', { state: 'idle', containers: [container(8)] }),
+      briefOf('c', { state: 'booting', containers: [container(0)] }),
     ]
     expect(gaugesOf(input({ machines, counts: { waiting: 5, oldestMs: nowMs - 90_000 } }))).toMatchObject({
       containers_running: 1,
@@ -71,11 +71,11 @@ describe('gaugesOf', () => {
 describe('categoryOf', () => {
   it.each([
     ['hold', { idleBehavior: 'hold', state: 'booting' }],
-    ['inuse', { idleBehavior: 'hold', state: 'running', container: container(7) }],
-    ['inuse', { state: 'running', container: container(7) }],
-    ['inuse', { state: 'unknown', container: container(7) }],
+    ['inuse', { idleBehavior: 'hold', state: 'running', containers: [container(7)] }],
+    ['inuse', { state: 'running', containers: [container(7)] }],
+    ['inuse', { state: 'unknown', containers: [container(7)] }],
     ['booting', { state: 'creating' }],
-    ['booting', { state: 'booting', container: container(0) }],
+    ['booting', { state: 'booting', containers: [container(0)] }],
     ['unknown', { state: 'unknown' }],
     ['idle', { state: 'idle' }],
     ['idle', { state: 'shutdown' }],

@@ -1,6 +1,6 @@
 /** What metrics show of machines and queue, by Arvados' names without their prefix. Pure. */
 import { type DispatchCensus, type InstanceCategory, instanceCategories, type TypeCensus } from '../dispatch/census.ts'
-import type { MachineBrief } from '../dispatch/container.ts'
+import { type MachineBrief, sentOf } from '../dispatch/container.ts'
 import type { MachineType, Throttle } from '../dispatch/types.ts'
 
 /** The queue in numbers, as Redis has them. */
@@ -29,9 +29,9 @@ const second = 1000
 
 export function gaugesOf(input: GaugeInput): DispatchCensus {
   const { machines, counts, types, throttle, maxContainers, nowMs } = input
-  const asked = machines.filter(({ container }) => container && container.run > 0).length
-  const running = machines.filter(({ state, container }) => state === 'running' && container).length
-  const unsent = machines.filter(({ container }) => container?.run === 0).length
+  const asked = machines.flatMap(sentOf).length
+  const running = machines.filter(({ state }) => state === 'running').flatMap(sentOf).length
+  const unsent = machines.flatMap(({ containers }) => containers).length - asked
   const waitedMs = counts.oldestMs === 0 ? 0 : Math.max(0, nowMs - counts.oldestMs)
   return {
     containers_running: running,
@@ -47,8 +47,9 @@ export function gaugesOf(input: GaugeInput): DispatchCensus {
 }
 
 /** As Arvados counts them. A machine that shuts down is none of ours to use, but it is paid for. */
-export function categoryOf({ idleBehavior, state, container }: MachineBrief): InstanceCategory {
-  if (container && container.run > 0) return 'inuse'
+export function categoryOf(machine: MachineBrief): InstanceCategory {
+  const { idleBehavior, state } = machine
+  if (sentOf(machine).length > 0) return 'inuse'
   if (idleBehavior === 'hold') return 'hold'
   if (state === 'creating' || state === 'booting') return 'booting'
   return state === 'unknown' ? 'unknown' : state === 'running' ? 'inuse' : 'idle'

@@ -45,10 +45,16 @@ export function withoutDoubtful(
   const least = Math.max(...exhausted.map(({ lastPriority }) => lastPriority))
   const isLess = (container: string) => (priorityOf(container) ?? least) < least
   const assign = decisions.assign.filter(({ container }) => !isLess(container))
-  const create = decisions.create.filter(({ container }) => !isLess(container))
+  // The first is the most urgent: without it there is none.
+  const create = decisions.create
+    .map(each => ({ ...each, containers: each.containers.filter(container => !isLess(container)) }))
+    .filter(({ containers }) => containers.length > 0)
   const shutdown = decisions.shutdown.filter(({ why }) => !forWantOfUse.has(why))
   const kept = new Set([...assign, ...shutdown].map(({ machine }) => machine))
-  const moved = new Set([...assign, ...create].map(({ container }) => container))
+  const moved = new Set([
+    ...assign.map(({ container }) => container),
+    ...create.flatMap(({ containers }) => containers),
+  ])
   // Who loses a machine loses it to somebody, with the machine, or for another: else he keeps it until the next pass.
   const isNeeded = ({ container, machine }: Placed) => kept.has(machine) || moved.has(container) || !isLess(container)
   const unassign = decisions.unassign.filter(isNeeded)

@@ -30,15 +30,15 @@ describe('inputOf', () => {
   })
 
   it('has a container as sent once a run was drawn for it', () => {
-    const container = (run: number) => ({ uuid: uuidOf(5), run, supervisor: true })
-    const machines = [briefOf('a', { container: container(0) }), briefOf('b', { container: container(8) })]
-    const sent = inputOf(readingOf({ machines }), pool, known).machines.map(each => each.container?.sent)
-    expect(sent).toEqual([false, true])
+    const container = (run: number) => ({ uuid: uuidOf(5), run, supervisor: true, need: needOf(2) })
+    const machines = [briefOf('a', { containers: [container(0)] }), briefOf('b', { containers: [container(8)] })]
+    const its = inputOf(readingOf({ machines }), pool, known).machines.flatMap(({ containers }) => containers)
+    expect(its).toMatchObject([{ sent: false, need: needOf(2) }, { sent: true }])
   })
 
   it('touches nothing up to the held op when Redis was lost', () => {
-    const container = { uuid: uuidOf(5), run: 0, supervisor: false }
-    const reading = readingOf({ queue: [waits(5), waits(6), waits(4)], machines: [briefOf('a', { container })] })
+    const containers = [{ uuid: uuidOf(5), run: 0, supervisor: false, need: needOf(1) }]
+    const reading = readingOf({ queue: [waits(5), waits(6), waits(4)], machines: [briefOf('a', { containers })] })
     const input = inputOf(reading, pool, { ...known, heldOp: 5 })
     expect(input.queue.map(({ uuid }) => opOf(uuid))).toEqual([6])
     expect(decide(input)).toMatchObject({ unassign: [], assign: [] })
@@ -73,20 +73,37 @@ describe('draftsOf', () => {
       ...nothing,
       unassign: [{ container: one, machine: 'm' }],
       assign: [{ container: two, machine: 'm' }],
-      create: [{ type: 'small', container: one, tenant: 't' }],
+      create: [{ type: 'small', containers: [one], tenant: 't' }],
       shutdown: [{ machine: 'n', why: 'idle' as const }],
     }
-    expect(draftsOf(decisions, reading)).toEqual([
+    expect(draftsOf(decisions, reading, pool)).toEqual([
       { what: 'unassign', container: { id: one, version: 4 }, machine: { id: 'm', version: 9 } },
       { what: 'assign', container: { id: two, version: 6 }, machine: { id: 'm', version: 9 } },
-      { what: 'create', container: { id: one, version: 4 }, wish: decisions.create[0] },
+      { what: 'create', container: { id: one, version: 4 }, others: [], wish: decisions.create[0] },
       { what: 'shutdown', machine: { id: 'n', version: 3 }, probedMs: 77, why: 'idle' },
+    ])
+  })
+
+  it('tells what a machine may hold where several containers may share it', () => {
+    const reading = readingOf({ queue: [waits(1), waits(2), waits(3)], machines: [briefOf('m')] })
+    const decisions = {
+      ...nothing,
+      assign: [{ container: uuidOf(1), machine: 'm' }],
+      create: [{ type: 'large', containers: [uuidOf(2), uuidOf(3)], tenant: 't' }],
+    }
+    const shared = { ...pool, rules: { ...someRules, maxContainersPerMachine: 4 } }
+    expect(draftsOf(decisions, reading, shared)).toMatchObject([
+      {
+        what: 'assign',
+        room: { places: 4, extraRamBytes: someRules.reserveExtraRamBytes, most: { vcpus: 1, gpus: 0 } },
+      },
+      { what: 'create', container: { id: uuidOf(2) }, others: [{ id: uuidOf(3) }], room: { most: { vcpus: 4 } } },
     ])
   })
 
   it('names no version that exists of what was not read', () => {
     const decisions = { ...nothing, fail: [{ container: uuidOf(1), why: 'no type' }] }
-    expect(draftsOf(decisions, readingOf())).toMatchObject([{ what: 'fail', container: { version: -1 } }])
+    expect(draftsOf(decisions, readingOf(), pool)).toMatchObject([{ what: 'fail', container: { version: -1 } }])
   })
 })
 

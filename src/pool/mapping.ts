@@ -1,5 +1,6 @@
 /** Makes the input of a pass of what Redis has, and conditional writes of what the pass decided. Pure. */
 import type { MachineBrief } from '../dispatch/container.ts'
+import { type Limits, limitsOf } from '../dispatch/room.ts'
 import type { Decisions, Input, Machine, MachineType, Need, Placed, Rules, Waiting } from '../dispatch/types.ts'
 import type { At, Decision, Queued, QueueGroup, Reading } from '../store/dispatch/scheduling.ts'
 import { groupKey, type HeadOf } from './heads.ts'
@@ -41,17 +42,14 @@ export function inputOf(
 }
 
 function machineOf(brief: MachineBrief, heldOp: HeldOp): Machine {
-  const { name, type, tenant, state, sinceMs, probedMs, idleBehavior, broken, ending, container } = brief
-  const its = container && {
-    uuid: container.uuid,
-    // What is held counts as sent, so that nobody takes it back: the machine may run it, though Redis has forgotten.
-    sent: container.run > 0 || isHeld(container.uuid, heldOp),
-    supervisor: container.supervisor,
-  }
+  const { name, type, tenant, state, sinceMs, probedMs, idleBehavior, broken, ending, containers } = brief
   return {
     ...{ id: name, type, tenant, sinceMs, probedMs, idleBehavior, broken: broken !== '' },
     state: ending === '' ? state : 'shutdown',
-    ...(its && { container: its }),
+    containers: containers.map(({ uuid, run, supervisor, need }) => ({
+      // What is held counts as sent, so that nobody takes it back: the machine may run it, though Redis has forgotten.
+      ...{ uuid, sent: run > 0 || isHeld(uuid, heldOp), supervisor, need },
+    })),
   }
 }
 
@@ -86,18 +84,26 @@ export function sentencesOf(
 
 const heldSentence = 'It waits: after a loss of data, machines are asked first what they run'
 
-/** A machine to be made, for a container. */
+/** A machine to be made, for containers. */
 export type Wish = Decisions['create'][number]
 
 /** What was decided, with what was read of it. A creation lacks what is drawn for it. */
 export type Draft =
   | Exclude<Decision, { readonly what: 'create' }>
-  | { readonly what: 'create'; readonly container: At; readonly wish: Wish }
+  | {
+      readonly what: 'create'
+      readonly container: At
+      /** Those that are assigned to it beside that one, once it is there. */
+      readonly others: readonly At[]
+      readonly room?: Limits
+      readonly wish: Wish
+    }
 
 /** In the order in which they are to be written: a machine is taken back before it is given away. */
 export function draftsOf(
   { unassign, assign, create, shutdown, fail }: Decisions,
   { queue, machines }: Reading,
+  { types, rules }: PoolRules,
 ): Draft[] {
   const versions = new Map(queue.map(({ uuid, version }) => [uuid, version]))
   const briefs = new Map(machines.map(brief => [brief.name, brief]))
@@ -105,10 +111,19 @@ export function draftsOf(
   const container = (id: string): At => ({ id, version: versions.get(id) ?? -1 })
   const machine = (id: string): At => ({ id, version: briefs.get(id)?.version ?? -1 })
   const both = (each: Placed) => ({ container: container(each.container), machine: machine(each.machine) })
+  // Where machines are not shared, a script needs to count nothing.
+  const rooms = new Map(rules.maxContainersPerMachine > 1 ? types.map(type => [type.name, limitsOf(type, rules)]) : [])
+  const roomOf = (type = '') => {
+    const room = rooms.get(type)
+    return { ...(room && { room }) }
+  }
   return [
     ...unassign.map(each => ({ what: 'unassign' as const, ...both(each) })),
-    ...assign.map(each => ({ what: 'assign' as const, ...both(each) })),
-    ...create.map(wish => ({ what: 'create' as const, container: container(wish.container), wish })),
+    ...assign.map(each => ({ what: 'assign' as const, ...both(each), ...roomOf(briefs.get(each.machine)?.type) })),
+    ...create.map(wish => {
+      const [first, ...others] = wish.containers.map(container)
+      return { what: 'create' as const, container: first!, others, ...roomOf(wish.type), wish }
+    }),
     ...shutdown.map(({ machine: id, why }) => ({
       ...{ what: 'shutdown' as const, machine: machine(id), probedMs: briefs.get(id)?.probedMs ?? 0, why },
     })),

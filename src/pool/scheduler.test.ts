@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
 import { someTypes } from '../dispatch/testing/arbitrary.ts'
-import { someRules, typeOf } from '../dispatch/testing/world.ts'
+import { needOf, someRules, typeOf } from '../dispatch/testing/world.ts'
 import type { Decision, NewMachine, Outcome, Reading } from '../store/dispatch/scheduling.ts'
 import { silentLogger } from '../telemetry/log.ts'
 import { type PassReport, Scheduler } from './scheduler.ts'
@@ -114,8 +114,8 @@ describe('Scheduler', () => {
   })
 
   it('runs no pass for the output of a container that a machine was asked to run, but one for its machine', async () => {
-    const container = { uuid: uuidOf(5), run: 7, supervisor: false }
-    const { scheduler, seen, clock } = schedulerOf({ readings: [readingOf({ machines: [{ ...idle, container }] })] })
+    const containers = [{ uuid: uuidOf(5), run: 7, supervisor: false, need: needOf(1) }]
+    const { scheduler, seen, clock } = schedulerOf({ readings: [readingOf({ machines: [{ ...idle, containers }] })] })
     await clock.sleepBetween(100, 100)
     clock.advance(100)
     const events = (kind: string, name: string) => scheduler.hear({ what: 'events', subject: { kind, name } })
@@ -225,11 +225,8 @@ describe('Scheduler', () => {
   })
 
   it('bounds what runs below that when it was too much, once for each overload, and for a minute', async () => {
-    const sent = (name: string) => briefOf(name, { container: { uuid: uuidOf(1), run: 1, supervisor: false } })
-    const machines = ['a', 'b', 'c'].map((name, i) => ({
-      ...sent(name),
-      container: { uuid: uuidOf(i + 1), run: 1, supervisor: false },
-    }))
+    const sent = (op: number) => ({ uuid: uuidOf(op), run: 1, supervisor: false, need: needOf(1) })
+    const machines = [briefOf('a', { containers: [sent(1), sent(2)] }), briefOf('b', { containers: [sent(3)] })]
     const at = (ms: number) => readingOf({ machines, nowMs: ms })
     const { seen, clock, scheduler } = schedulerOf({
       readings: [at(nowMs), at(nowMs + 1), at(nowMs + 60_001)],

@@ -5,6 +5,7 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { restAfter } from '../base/loop.ts'
+import { sentOf } from '../dispatch/container.ts'
 import { afterOverload, type ContainersLimit, firstLimit, grown } from '../dispatch/containers-limit.ts'
 import { decide } from '../dispatch/decide.ts'
 import type { Decisions } from '../dispatch/types.ts'
@@ -169,7 +170,7 @@ export class Scheduler {
 
   async #write(token: string, reading: Reading, decisions: Decisions) {
     await this.#options.failpoint('schedule.decided')
-    const written = await this.#writer.write(token, draftsOf(decisions, reading))
+    const written = await this.#writer.write(token, draftsOf(decisions, reading, this.#options.pool))
     if (written === null) return null
     await this.#options.failpoint('schedule.written')
     this.#heldOp = Math.max(this.#heldOp, written.heldOp)
@@ -180,7 +181,7 @@ export class Scheduler {
 
   /** @param overloadedMs of the last overload; 0 without one */
   #limitFor({ machines, nowMs }: Reading, overloadedMs: number): number {
-    this.#sent = new Set(machines.flatMap(({ container }) => (container && container.run > 0 ? [container.uuid] : [])))
+    this.#sent = new Set(machines.flatMap(sentOf).map(({ uuid }) => uuid))
     const running = this.#sent.size
     const isNew = overloadedMs > 0 && overloadedMs !== this.#limit.overloadedMs
     this.#limit = isNew ? afterOverload(running, overloadedMs) : grown(this.#limit, running, nowMs)

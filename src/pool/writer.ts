@@ -2,6 +2,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { sealedName } from '../base/subject.ts'
+import { firstVersion } from '../store/dispatch/decisions.ts'
 import type { Decision, NewMachine, Outcome, SchedulingStore } from '../store/dispatch/scheduling.ts'
 import { machineKind } from '../store/dispatch-keys.ts'
 import type { Sealer } from '../store/sealing.ts'
@@ -79,8 +80,11 @@ export class Writer {
         whole.push(draft)
         continue
       }
-      const { container, wish } = draft
-      whole.push({ what: 'create', container, create: this.#machine(names.shift()!, drawn.keyId, wish) })
+      const { container, others, room, wish } = draft
+      const create = this.#machine(names.shift()!, drawn.keyId, wish)
+      const machine = { id: create.name, version: firstVersion }
+      whole.push({ what: 'create', container, create })
+      for (const each of others) whole.push({ what: 'assign', container: each, machine, ...(room && { room }) })
       if (whole.length % sealedAtOnce === 0) await setImmediate()
     }
     return whole

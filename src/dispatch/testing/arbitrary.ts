@@ -31,14 +31,15 @@ const anyQueue = fc
   )
   .map(all => all.map((over, i): Waiting => waitingOf(`c-${i}`, over.shape, over)))
 
-const anyMachine = fc.record({
-  ...{ tenant, sinceMs: ago, probedMs: ago, broken: fc.constantFrom(false, false, false, true) },
-  type: fc.constantFrom('small', 'medium', 'large', 'gpu', 'gone'),
-  state: fc.constantFrom('idle', 'idle', 'idle', 'booting', 'creating', 'unknown', 'running', 'shutdown'),
-  idleBehavior: fc.constantFrom('run', 'run', 'run', 'hold', 'drain'),
-  holds: fc.option(fc.nat(14)),
-  sent: fc.boolean(),
-})
+const machinesWith = (most: number) =>
+  fc.record({
+    ...{ tenant, sinceMs: ago, probedMs: ago, broken: fc.constantFrom(false, false, false, true) },
+    type: fc.constantFrom('small', 'medium', 'large', 'gpu', 'gone'),
+    state: fc.constantFrom('idle', 'idle', 'idle', 'booting', 'creating', 'unknown', 'running', 'shutdown'),
+    idleBehavior: fc.constantFrom('run', 'run', 'run', 'hold', 'drain'),
+    holds: fc.uniqueArray(fc.nat(14), { maxLength: most }),
+    sent: fc.array(fc.boolean(), { minLength: most, maxLength: most }),
+  })
 
 const option = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: undefined })
 
@@ -68,21 +69,43 @@ const anyThrottle = fc.record<Throttle>({
   ),
 })
 
-/** The tenant of a machine is that of its container, as writers leave it. */
-function machinesOf(all: readonly (typeof anyMachine extends fc.Arbitrary<infer T> ? T : never)[], queue: Waiting[]) {
+/** The tenant of a machine is that of its containers, as writers leave it. */
+function machinesOf(
+  all: readonly (ReturnType<typeof machinesWith> extends fc.Arbitrary<infer T> ? T : never)[],
+  queue: Waiting[],
+) {
   return all.map(({ holds, sent, ...over }, i): Machine => {
     const machine = machineOf(`i-${i}`, over.type, over)
-    if (holds === null) return machine
-    const uuid = `c-${holds}`
-    const its = queue.find(each => each.uuid === uuid)
-    const container = { uuid, sent: sent || over.state === 'running', supervisor: its?.supervisor ?? false }
-    return { ...machine, tenant: its?.tenant ?? machine.tenant, container }
+    const its = holds.map(number => queue.find(({ uuid }) => uuid === `c-${number}`))
+    const tenant = its.find(each => each)?.tenant ?? machine.tenant
+    const containers = holds.flatMap((number, at) => {
+      const of = its[at]
+      // All are of one tenant.
+      if (of && of.tenant !== tenant) return []
+      const { shape = 'one', supervisor = false } = of ?? {}
+      const isSent = over.state === 'running' ? at === 0 || sent[at]! : sent[at]!
+      return [{ uuid: `c-${number}`, sent: isSent, supervisor, need: someShapes.get(shape)! }]
+    })
+    return { ...machine, tenant, containers }
   })
 }
 
-export const anyInput: fc.Arbitrary<Input> = fc
-  .record({ queue: anyQueue, all: fc.array(anyMachine, { maxLength: 10 }), rules: anyRules, throttle: anyThrottle })
-  .map(({ queue, all, rules, throttle }) => ({
-    ...{ queue, nowMs, throttle, shapes: someShapes, types: someTypes, machines: machinesOf(all, queue) },
-    rules: { ...someRules, ...rules },
-  }))
+const inputs = (rules: typeof anyRules, holds: number): fc.Arbitrary<Input> =>
+  fc
+    .record({ queue: anyQueue, all: fc.array(machinesWith(holds), { maxLength: 10 }), rules, throttle: anyThrottle })
+    .map(({ queue, all, rules, throttle }) => ({
+      ...{ queue, nowMs, throttle, shapes: someShapes, types: someTypes, machines: machinesOf(all, queue) },
+      rules: { ...someRules, ...rules },
+    }))
+
+/** Machines that have one container at most. */
+export const anyInput = inputs(anyRules, 1)
+
+/** Machines may have more. */
+export const anyPacked = inputs(
+  fc.record({ rules: anyRules, most: fc.constantFrom(2, 3, 100), factor: fc.constantFrom(1.5, 10) }).map(
+    // Types that are larger than need be.
+    ({ rules, most, factor }) => ({ ...rules, maxContainersPerMachine: most, maximumPriceFactor: factor }),
+  ),
+  4,
+)

@@ -1,7 +1,7 @@
 /** A cloud, a queue and runners in memory, with a clock that jumps: `decide` is carried out as keepers would. Pure. */
 import { decide } from '../decide.ts'
 import { afterCreate, calm } from '../throttle.ts'
-import type { Decisions, Input, Machine, MachineType, Need, Rules, Throttle, Waiting } from '../types.ts'
+import type { Assigned, Decisions, Input, Machine, MachineType, Need, Rules, Throttle, Waiting } from '../types.ts'
 
 const mib = 1024 ** 2
 const pollMs = 10_000
@@ -19,7 +19,7 @@ export const needOf = (size: number, over: Partial<Need> = {}): Need => ({
 /** Arvados' own, without bounds on creation. */
 export const someRules: Rules = {
   ...{ maxInstances: 64, maxConcurrentInstanceCreateOps: 1000, maximumPriceFactor: 1.5, maxDispatchAttempts: 10 },
-  ...{ supervisorFraction: 0.5, reserveExtraRamBytes: 550 * mib, tenants: new Map() },
+  ...{ maxContainersPerMachine: 1, supervisorFraction: 0.5, reserveExtraRamBytes: 550 * mib, tenants: new Map() },
   ...{ timeoutIdleMs: 60_000, timeoutBootingMs: 600_000, timeoutProbeMs: 600_000 },
 }
 
@@ -37,6 +37,7 @@ export const machineOf = (id: string, type: string, over: Partial<Machine> = {})
     probedMs: 0,
     idleBehavior: 'run',
     broken: false,
+    containers: [],
     ...over,
   },
 })
@@ -73,7 +74,7 @@ export class World {
   readonly queue = new Map<string, Job>()
   readonly machines = new Map<string, Machine>()
   readonly #jobs = new Map<string, Job>()
-  /** When something happens to a machine by itself. */
+  /** When something happens to a machine by itself, or a container ends. */
   readonly #events = new Map<string, number>()
   readonly #born = new Map<string, number>()
   readonly #dead = new Set<string>()
@@ -125,11 +126,11 @@ export class World {
   }
 
   #apply({ unassign, assign, create, shutdown, fail }: Decisions): void {
-    for (const { machine } of unassign) this.#set(machine, ({ container: _, ...others }) => others)
+    for (const { machine, container } of unassign) this.#drop(machine, container)
     for (const { machine, container } of assign) this.#give(machine, container)
     for (const each of create) this.#create(each)
     for (const { machine } of shutdown) {
-      this.#set(machine, ({ container: _, ...others }) => ({ ...others, state: 'shutdown', sinceMs: this.nowMs }))
+      this.#set(machine, each => ({ ...each, containers: [], state: 'shutdown', sinceMs: this.nowMs }))
       this.#events.set(machine, this.nowMs + this.#options.destroyMs)
     }
     for (const each of fail) {
@@ -139,12 +140,21 @@ export class World {
   }
 
   #give(id: string, uuid: string): void {
-    const { tenant, supervisor } = this.#jobs.get(uuid)!
-    this.#set(id, machine => ({ ...machine, tenant, container: { uuid, sent: false, supervisor } }))
-    if (this.machines.get(id)!.state === 'idle') this.#start(id)
+    const { tenant } = this.#jobs.get(uuid)!
+    this.#set(id, machine => ({ ...machine, tenant, containers: [...machine.containers, this.#unsent(uuid)] }))
+    if (['idle', 'running'].includes(this.machines.get(id)!.state)) this.#start(id, uuid)
   }
 
-  #create({ type, container, tenant }: Decisions['create'][number]): void {
+  #unsent(uuid: string): Assigned {
+    const { supervisor, shape } = this.#jobs.get(uuid)!
+    return { uuid, sent: false, supervisor, need: this.#options.shapes.get(shape)! }
+  }
+
+  #drop(id: string, uuid: string): void {
+    this.#set(id, each => ({ ...each, containers: each.containers.filter(its => its.uuid !== uuid) }))
+  }
+
+  #create({ type, containers, tenant }: Decisions['create'][number]): void {
     this.#creations += 1
     const kind = this.#options.refuses?.(this.#creations, type)
     const { group } = this.#groups.get(type)!
@@ -156,49 +166,49 @@ export class World {
     }
     this.throttle = afterCreate(this.throttle, { kind: 'created', type }, this.nowMs)
     const id = `i-${this.#creations}`
-    const { supervisor } = this.#jobs.get(container)!
-    const its = {
-      state: 'booting',
-      tenant,
-      sinceMs: this.nowMs,
-      container: { uuid: container, sent: false, supervisor },
-    }
-    this.machines.set(id, machineOf(id, type, its as Partial<Machine>))
+    const state = 'booting' as const
+    const its = { state, tenant, sinceMs: this.nowMs, containers: containers.map(uuid => this.#unsent(uuid)) }
+    this.machines.set(id, machineOf(id, type, its))
     this.#born.set(id, this.nowMs)
     if (this.#options.isDead?.(this.#creations)) this.#dead.add(id)
     else this.#events.set(id, this.nowMs + this.#options.bootMs)
   }
 
   /** The runner has it: nobody takes it back from here. */
-  #start(id: string): void {
-    const { container } = this.machines.get(id)!
-    const job = this.#jobs.get(container!.uuid)!
-    this.queue.delete(job.uuid)
+  #start(id: string, uuid: string): void {
+    const job = this.#jobs.get(uuid)!
+    this.queue.delete(uuid)
     this.#set(id, each => ({
       ...each,
-      state: 'running',
-      sinceMs: this.nowMs,
-      container: { ...container!, sent: true },
+      ...(each.state !== 'running' && { state: 'running', sinceMs: this.nowMs }),
+      containers: each.containers.map(its => (its.uuid === uuid ? { ...its, sent: true } : its)),
     }))
     const toMs = this.nowMs + job.runsMs
-    this.#events.set(id, toMs)
-    this.runs.push({ uuid: job.uuid, machine: id, type: this.machines.get(id)!.type, fromMs: this.nowMs, toMs })
+    this.#events.set(uuid, toMs)
+    this.runs.push({ uuid, machine: id, type: this.machines.get(id)!.type, fromMs: this.nowMs, toMs })
   }
 
-  #happen(id: string): void {
-    this.#events.delete(id)
-    const machine = this.machines.get(id)!
-    if (machine.state === 'shutdown') {
-      this.machines.delete(id)
-      this.cost += (this.#groups.get(machine.type)!.price * (machine.sinceMs - this.#born.get(id)!)) / 3_600_000
-      return
+  #happen(name: string): void {
+    this.#events.delete(name)
+    const machine = this.machines.get(name)
+    if (!machine) this.#end(name)
+    else if (machine.state === 'shutdown') this.#vanish(machine)
+    else {
+      this.#set(name, each => ({ ...each, state: 'idle', sinceMs: this.nowMs }))
+      for (const { uuid } of machine.containers) this.#start(name, uuid)
     }
-    const isEnd = machine.state === 'running'
-    this.#set(id, ({ container, ...others }) => ({
-      ...{ ...others, state: 'idle', sinceMs: this.nowMs },
-      ...(container && !isEnd && { container }),
-    }))
-    if (machine.container && !isEnd) this.#start(id)
+  }
+
+  #end(uuid: string): void {
+    const { machine } = this.runs.find(run => run.uuid === uuid)!
+    this.#drop(machine, uuid)
+    const isLast = this.machines.get(machine)!.containers.every(({ sent }) => !sent)
+    if (isLast) this.#set(machine, each => ({ ...each, state: 'idle', sinceMs: this.nowMs }))
+  }
+
+  #vanish({ id, type, sinceMs }: Machine): void {
+    this.machines.delete(id)
+    this.cost += (this.#groups.get(type)!.price * (sinceMs - this.#born.get(id)!)) / 3_600_000
   }
 
   #set(id: string, change: (machine: Machine) => Machine): void {

@@ -1,5 +1,5 @@
 /** For tests: the commands of a keeper, over the record of a site in memory. */
-import type { MachineBrief } from '../../dispatch/container.ts'
+import { type MachineBrief, sentOf } from '../../dispatch/container.ts'
 import type { Entry, Listed } from '../../dispatch/protocol.ts'
 import { type MachineChanges, MachineGone, type Told } from '../../store/dispatch/keeping.ts'
 import type { Site } from './site.ts'
@@ -9,13 +9,17 @@ export function keepingOf(site: Site) {
     if (!site.brief) throw new MachineGone('gone')
     return site.brief
   }
+  const without = (of: string): MachineBrief => ({
+    ...kept(),
+    containers: kept().containers.filter(({ uuid }) => uuid !== of),
+  })
   const read = async () => ({ brief: kept(), facts: site.facts, cancelled: site.cancelled, nowMs: Date.now() })
   const keep = async (_: unknown, { hostKey, place, asked, probed, missing, ...more }: MachineChanges) => {
     site.facts = { ...site.facts, ...(hostKey !== undefined && { hostKey }), ...(place !== undefined && { place }) }
     if (site.isTaken && more.instance) return { answer: 'taken' as const }
     const isHeld = more.ending && kept().ending === '' && kept().idleBehavior === 'hold' && kept().instance !== ''
     if (isHeld) return { answer: 'held' as const, brief: kept() }
-    const running = more.state === 'idle' && kept().container?.run ? { state: 'running' as const } : {}
+    const running = more.state === 'idle' && sentOf(kept()).length > 0 ? { state: 'running' as const } : {}
     site.brief = { ...kept(), ...(more as Partial<MachineBrief>), ...running }
     if (probed) {
       site.brief = { ...kept(), probedMs: Date.now() }
@@ -25,17 +29,20 @@ export function keepingOf(site: Site) {
     return { answer: 'kept' as const, brief: site.brief }
   }
   const send = async (_: unknown, of: string) => {
-    const { container } = kept()
-    if (container?.uuid !== of) return { answer: 'changed' as const }
-    const run = container.run || site.nextRun
-    site.brief = { ...kept(), container: { ...container, run }, state: 'running' }
+    const its = kept().containers.find(each => each.uuid === of)
+    if (!its) return { answer: 'changed' as const }
+    const run = its.run || site.nextRun
+    site.brief = { ...without(of), state: 'running' }
+    site.brief = { ...site.brief, containers: [...site.brief.containers, { ...its, run }] }
     return { answer: 'send' as const, run, owner: 'ada', waitedMs: site.waitedMs, view: {} as never, sealedSpec: '' }
   }
-  const tell = async (_: unknown, __: string, ___: number, told: Told) => {
+  const tell = async (_: unknown, of: string, ___: number, told: Told) => {
     await site.onTell()
     site.told.push(told)
     site.log.push(`told ${told.what}`)
-    if (told.what !== 'running') site.brief = { ...kept(), container: undefined, state: 'idle' }
+    if (told.what === 'running') return 'told' as const
+    site.brief = without(of)
+    if (sentOf(site.brief).length === 0) site.brief = { ...site.brief, state: 'idle' }
     return 'told' as const
   }
   return {

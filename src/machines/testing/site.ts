@@ -25,7 +25,7 @@ export const uuid = 'clust-dz642-000000000000001'
 const brief: MachineBrief = {
   ...{ name, op: 7, type: 'small', providerType: 't.small', price: 1, tenant: 'default', state: 'creating' },
   ...{ sinceMs: 0, createdMs: 0, probedMs: 0, busyMs: 0, idleBehavior: 'run', broken: '', instance: '', address: '' },
-  ...{ ending: '', container: undefined, lastContainer: '', version: 1 },
+  ...{ ending: '', containers: [], lastContainer: '', version: 1 },
 }
 
 type Line = { readonly handlers: LinkHandlers; readonly end: AbortController; readonly epoch: number }
@@ -33,7 +33,7 @@ type Line = { readonly handlers: LinkHandlers; readonly end: AbortController; re
 export class Site {
   brief: MachineBrief | undefined
   facts: MachineFacts = { hostKey: '', place: '', missingSinceMs: 0 }
-  cancelled = ''
+  cancelled: ReadonlyMap<string, string> = new Map()
   nextRun = 100
   /** Of its keeper. */
   clock: Clock = systemClock

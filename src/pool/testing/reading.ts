@@ -12,7 +12,7 @@ export const briefOf = (name: string, over: Partial<MachineBrief> = {}): Machine
   ...{ name, op: Number.parseInt(name, 36), type: 'small', providerType: 't.small', price: 1, tenant: 'default' },
   ...{ state: 'idle', sinceMs: nowMs - 1, createdMs: nowMs - 100_000, probedMs: nowMs - 1, busyMs: 0 },
   ...{ idleBehavior: 'run', broken: '', instance: `i-${name}`, address: '10.0.0.1:22', ending: '' },
-  ...{ container: undefined, lastContainer: '', version: 1, ...over },
+  ...{ containers: [], lastContainer: '', version: 1, ...over },
 })
 
 export const waits = (op: number, over: Partial<Queued> = {}): Queued => ({

@@ -1,4 +1,5 @@
 /** Joins the access to Redis of a process that serves dispatch: machines as a kind of subjects, containers, the scheduler's reads. */
+import { rulesOf } from '../../dispatch/configured.ts'
 import type { MachineShape } from '../../machines/shape.ts'
 import { Bell } from '../../store/bell.ts'
 import { Compares } from '../../store/compares.ts'
@@ -25,7 +26,8 @@ export type DispatchStore = ReturnType<typeof joinDispatchStore>
 
 export function joinDispatchStore(basics: Basics, hooks: StoreHooks) {
   const { settings, config, clock, log } = basics
-  const { clusterId, Containers, active, ended } = config.dispatch!
+  const { clusterId, active, ended } = config.dispatch!
+  const { maxDispatchAttempts, maxContainersPerMachine } = rulesOf(config.dispatch!)
   const endedLimits = { ...ended, keepMs: ended.keepSeconds * 1000 }
   const connection = connect(basics)
   const keys = new Keys(config.redis.keyPrefix)
@@ -49,7 +51,7 @@ export function joinDispatchStore(basics: Basics, hooks: StoreHooks) {
     }),
     machines: new MachineStore({ connection, keys, sealing }),
     ended: new EndedStore(connection, keys, endedLimits),
-    keeping: new KeepingStore({ connection, keys, maxDispatchAttempts: Containers.MaxDispatchAttempts }),
+    keeping: new KeepingStore({ connection, keys, maxDispatchAttempts, maxContainersPerMachine }),
     scheduling: new SchedulingStore(connection, keys),
     compares: new Compares(connection, { ...keys.dispatch, last: keys.last, bell: keys.bell }),
     streams: new StreamReader(bell, clock),

@@ -3,15 +3,17 @@
 -- `known`, or `other` once it is over.
 -- @include time generation events draw owner dispatch kept containers machines
 -- KEYS: generation (hash)
--- ARGV: identity name op token uuid number owner run running startedMs view spec group shape priority runs mostAttempts what atMs detail reason
+-- ARGV: identity name op token uuid number owner run running startedMs view spec group shape priority runs mostAttempts most what atMs
+--     detail reason
 --   number: the op of the uuid
+--   most: containers that may share a machine
 --   running: '1' if it has begun; startedMs: when, by the machine's clock
 --   what, …: as `tell-container`, of a run that has ended; else '', and detail and reason as of one that runs
 -- returns: {'comparing'} (the data are not compared yet: what they say of this owner may be old) |
---   {'adopted'} | {'known'} | {'other'} (a higher run is elsewhere, or it is over: to be killed) | {'busy'} (it has another
---   one that was sent) | {'ahead'} (a number is more than a day beyond Redis' clock) | {'fenced'}
-local identity, name, op, token, uuid, number, owner, run, running, started_ms, view, spec, group, shape, priority, runs, most_attempts, what,
-  at_ms, detail, reason = unpack(ARGV)
+--   {'adopted'} | {'known'} | {'other'} (a higher run is elsewhere, or it is over: to be killed) | {'busy'} (it has as many
+--   others that were sent as it may) | {'ahead'} (a number is more than a day beyond Redis' clock) | {'fenced'}
+local identity, name, op, token, uuid, number, owner, run, running, started_ms, view, spec, group, shape, priority, runs, most_attempts,
+  most, what, at_ms, detail, reason = unpack(ARGV)
 if not compared(KEYS[1], identity) then
   return { 'comparing' }
 end
@@ -43,7 +45,8 @@ if not container and has_ended_there and redis.call('HEXISTS', keys.unasked, nam
   -- No data were lost since this machine was asked: the record was there, and was dropped after its end.
   return { 'other' }
 end
-if is_sent(brief) and brief.container.uuid ~= uuid and not has_ended_there then
+local others = containers_of(brief, true)
+if #others >= tonumber(most) and not brief.containers[uuid] and not has_ended_there then
   return { 'busy' }
 end
 for counter, least in pairs({ [keys.runs] = run, [keys.last] = number }) do

@@ -1,9 +1,9 @@
--- A machine is gone by proof: its container waits again or has ended, and the machine is forgotten. Its operation ends afterwards.
+-- A machine is gone by proof: each of its containers waits again or has ended, and the machine is forgotten. Its operation ends afterwards.
 -- Refused unless the caller is the owner. Sent again, it changes nothing more.
 -- @include time generation events owner dispatch kept containers machines
 -- KEYS: generation (hash)
 -- ARGV: identity name op token mostAttempts trouble
---   trouble: for the container, if it was sent
+--   trouble: for containers that were sent
 -- returns: {'comparing'} (the data are not compared yet: what they say of this owner may be old) |
 --   {'gone'} | {'fenced'}
 local identity, name, op, token, most_attempts, trouble = unpack(ARGV)
@@ -17,10 +17,9 @@ local brief = machine_of(name)
 if not brief then
   return { 'gone' }
 end
-if is_sent(brief) then
-  lose(container_of(brief.container.uuid), trouble, tonumber(most_attempts))
-else
-  spare_machine(brief)
+spare_machine(brief)
+for _, uuid in ipairs(containers_of(brief, true)) do
+  lose(container_of(uuid), trouble, tonumber(most_attempts))
 end
 redis.call('HDEL', keys.briefs, name)
 redis.call('HDEL', keys.ids, brief.instance)

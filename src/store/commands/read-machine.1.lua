@@ -4,8 +4,8 @@
 -- ARGV: identity name op token
 -- returns: {'comparing'} (the data are not compared yet: what they say of this owner may be old) |
 --   {'fenced'} (another owner) | {'gone'} (by proof, and its operation is to end) |
---   {'read', now, brief, cancelled, hostKey, place, missingSinceMs}; '' for what is not known
---   cancelled: why its container is to be killed
+--   {'read', now, brief, hostKey, place, missingSinceMs, [uuid, cancelled, …]}; '' for what is not known
+--   cancelled: why this container of it is to be killed
 local identity, name, op, token = unpack(ARGV)
 if not compared(KEYS[1], identity) then
   return { 'comparing' }
@@ -17,10 +17,11 @@ end
 if not brief then
   return { 'gone' }
 end
-local container = cjson.decode(brief).container
-local cancelled = container and redis.call('HGET', container_key(container.uuid), 'cancelled')
-local answer = { 'read', whole(now_ms()), brief, cancelled or '' }
+local answer = { 'read', whole(now_ms()), brief }
 for _, fact in ipairs(redis.call('HMGET', machine_key(name), 'hostKey', 'place', 'missingSinceMs')) do
   answer[#answer + 1] = fact or ''
+end
+for uuid in pairs(cjson.decode(brief).containers) do
+  answer[#answer + 1], answer[#answer + 2] = uuid, redis.call('HGET', container_key(uuid), 'cancelled') or ''
 end
 return answer

@@ -1,11 +1,11 @@
--- Writes that a machine is asked to run the container that it was assigned: a run is drawn, and from here on only proof frees the
+-- Writes that a machine is asked to run a container that it was assigned: a run is drawn, and from here on only proof frees the
 -- container. Sent again by the same machine, the run is the same.
 -- @include time generation events draw owner dispatch kept containers
 -- KEYS: generation (hash)
 -- ARGV: identity name op token uuid
 -- returns: {'comparing'} (the data are not compared yet: what they say of this owner may be old) |
 --   {'send', run, owner, waitedMs ('' of one that has begun before), view, spec, shape, priority} |
---   {'wait'} (machines that may run it were not asked yet) | {'changed'} (the machine has another one, or none) | {'hold'} |
+--   {'wait'} (machines that may run it were not asked yet) | {'changed'} (the machine does not have it) | {'hold'} |
 --   {'drain'} | {'ending'} | {'broken'} | {'cancelled'} (it was sent, and is not to begin) | {'fenced'} | {'ahead'} (no run can be drawn)
 local identity, name, op, token, uuid = unpack(ARGV)
 if not compared(KEYS[1], identity) then
@@ -16,14 +16,15 @@ if fenced(machine_key(name), op, token) or not brief then
   return { 'fenced' }
 end
 local container = container_of(uuid)
-if not container or not brief.container or brief.container.uuid ~= uuid or container.machine ~= name then
+local its = brief.containers[uuid]
+if not container or not its or container.machine ~= name then
   return { 'changed' }
 end
 local function answer()
   local waited_ms = container.runs == 0 and whole(now_ms() - container.queuedMs) or ''
   return { 'send', container.run, container.owner, waited_ms, unpack(redis.call('HMGET', container_key(uuid), 'view', 'spec', 'shape', 'priority')) }
 end
-if is_sent(brief) then
+if its.run ~= '0' then
   return container.cancelled == '' and answer() or { 'cancelled' }
 end
 if brief.ending ~= '' then
@@ -52,7 +53,7 @@ unqueue(container)
 redis.call('HSET', keys.sent, uuid, name)
 put(container, { run = run, sentMs = now_ms(), instance = brief.instance, instanceType = brief.type,
   pricePerHour = string.format('%.17g', brief.price) })
-brief.container.run, brief.lastContainer = run, uuid
+its.run, brief.lastContainer = run, uuid
 enter(brief, 'running')
 keep_machine(brief)
 ring(keys.bell, 'events', subject('container', uuid))

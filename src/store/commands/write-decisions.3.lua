@@ -4,7 +4,7 @@
 -- KEYS: generation (hash) lease (string) sealing (string)
 -- ARGV: identity token decisions
 --   decisions: as JSON [[what, uuid, its version, name, its version, more], …], where what it does not name is ''
---     'unassign' | 'assign': of both
+--     'unassign' | 'assign': of both; to assign, more is {room}, what the machine may hold in all, or {}: nothing beside it
 --     'create': of the container; more is {brief, nonce, plan, key, timeoutMs}
 --     'shutdown': of the machine; more is {why, probedMs}
 --     'fail': of the container; more is {why}
@@ -18,9 +18,9 @@ end
 if redis.call('GET', lease) ~= token then
   return { 'lost' }
 end
--- Those of machines that may be ended although a container was sent to them.
+-- Those of machines that may be ended although containers were sent to them.
 local forced = { unreachable = true, broken = true, boot = true }
-local usable = { creating = true, booting = true, idle = true }
+local usable = { creating = true, booting = true, idle = true, running = true }
 
 -- waiting_at(uuid, version): the container, if it waits and has this version.
 local function waiting_at(uuid, version)
@@ -37,6 +37,36 @@ local function machine_at(name, version)
   end
 end
 
+-- has_room(brief, container, room): true if it fits beside what the machine has. All that it has are of one tenant. What is there is
+-- counted here, since an earlier decision may not have taken back what it was to.
+local function has_room(brief, container, room)
+  if next(brief.containers) == nil then
+    return true
+  end
+  local shape = cjson.decode(container.shape)
+  if not room or brief.tenant ~= shape.tenant then
+    return false
+  end
+  local count = 1
+  local left = {}
+  for of, most in pairs(room.most) do
+    left[of] = most - shape.need[of]
+  end
+  for _, its in pairs(brief.containers) do
+    count = count + 1
+    for of in pairs(left) do
+      left[of] = left[of] - its.need[of]
+    end
+  end
+  left.ramBytes = left.ramBytes - count * room.extraRamBytes
+  for _, rest in pairs(left) do
+    if rest < 0 then
+      return false
+    end
+  end
+  return count <= room.places
+end
+
 local write = {}
 function write.unassign(uuid, version, name, machine_version)
   local container, brief = waiting_at(uuid, version), machine_at(name, machine_version)
@@ -47,7 +77,7 @@ function write.unassign(uuid, version, name, machine_version)
   return 'done'
 end
 
-function write.assign(uuid, version, name, machine_version)
+function write.assign(uuid, version, name, machine_version, more)
   local container, brief = waiting_at(uuid, version), machine_at(name, machine_version)
   if not container or not brief or container.state ~= 'Queued' or container.priority <= 0 then
     return 'changed'
@@ -58,8 +88,8 @@ function write.assign(uuid, version, name, machine_version)
   if is_unsure(container.op) then
     return 'wait'
   end
-  local is_free = usable[brief.state] and not brief.container and brief.idleBehavior == 'run'
-  if not is_free or brief.ending ~= '' or brief.broken ~= '' then
+  local is_usable = usable[brief.state] and brief.idleBehavior == 'run'
+  if not is_usable or not has_room(brief, container, more.room) or brief.ending ~= '' or brief.broken ~= '' then
     return 'changed'
   end
   assign(container, brief)
@@ -100,7 +130,7 @@ function write.shutdown(_, _, name, version, more)
     return 'done'
   end
   local was_probed = more.why == 'unreachable' and brief.probedMs ~= more.probedMs
-  if was_probed or (is_sent(brief) and not forced[more.why]) then
+  if was_probed or (is_busy(brief) and not forced[more.why]) then
     return 'changed'
   end
   end_machine(brief, more.why)

@@ -1,4 +1,5 @@
 /** Decisions of the scheduler, as scripts take them. Pure. */
+import type { Limits } from '../../dispatch/room.ts'
 import type { ShutdownReason } from '../../dispatch/types.ts'
 import { machineOp, newMachine } from './forms.ts'
 
@@ -25,7 +26,8 @@ export interface NewMachine {
 
 export type Decision =
   | { readonly what: 'unassign'; readonly container: At; readonly machine: At }
-  | { readonly what: 'assign'; readonly container: At; readonly machine: At }
+  /** `room`: what the machine may hold in all. Without it, it must have nothing else. */
+  | { readonly what: 'assign'; readonly container: At; readonly machine: At; readonly room?: Limits }
   | { readonly what: 'create'; readonly container: At; readonly create: NewMachine }
   /** `probedMs` as it was read: a later probe takes back an `unreachable`. */
   | { readonly what: 'shutdown'; readonly machine: At; readonly probedMs: number; readonly why: ShutdownReason }
@@ -36,6 +38,9 @@ export type Decision =
  * the container.
  */
 export type Outcome = 'done' | 'changed' | 'held' | 'wait'
+
+/** Of a machine, once it is created. */
+export const firstVersion = 1
 
 /** What tells two readings apart. */
 export const keyOf = ({ id, version }: At): string => `${version} ${id}`
@@ -61,6 +66,7 @@ export function encodeDecision(decision: Decision, written: ReadonlyMap<string, 
 function moreOf(decision: Decision): unknown {
   if (decision.what === 'fail') return { why: decision.why }
   if (decision.what === 'shutdown') return { why: decision.why, probedMs: decision.probedMs }
+  if (decision.what === 'assign') return decision.room ? { room: decision.room } : {}
   if (decision.what !== 'create') return ''
   const { name, nonce, sealedPlan, keyId, timeoutMs, ...of } = decision.create
   const brief = newMachine({ ...of, name })

@@ -1,7 +1,13 @@
 /** Reads what scripts keep of containers and machines. Pure. */
 import { createHash } from 'node:crypto'
 import { asNumber, asObject, asText, type JsonObject, parseJson } from '../../base/json.ts'
-import type { ContainerRecord, ContainerState, ContainerView, MachineBrief } from '../../dispatch/container.ts'
+import type {
+  ContainerBrief,
+  ContainerRecord,
+  ContainerState,
+  ContainerView,
+  MachineBrief,
+} from '../../dispatch/container.ts'
 import type { Need } from '../../dispatch/types.ts'
 
 /** What containers of one group have in common. */
@@ -29,17 +35,17 @@ export const wellFormed = (value: unknown): string =>
 
 export function parseShape(json: string | undefined): Shape {
   const { need, tenant, supervisor } = asObject(parseJson(json ?? ''))
+  return { need: parseNeed(need), tenant: asText(tenant), supervisor: supervisor === true }
+}
+
+function parseNeed(need: unknown): Need {
   const of = asObject(need)
   return {
-    need: {
-      vcpus: asNumber(of.vcpus),
-      ramBytes: asNumber(of.ramBytes),
-      scratchBytes: asNumber(of.scratchBytes),
-      gpus: asNumber(of.gpus),
-      preemptible: of.preemptible === true,
-    },
-    tenant: asText(tenant),
-    supervisor: supervisor === true,
+    vcpus: asNumber(of.vcpus),
+    ramBytes: asNumber(of.ramBytes),
+    scratchBytes: asNumber(of.scratchBytes),
+    gpus: asNumber(of.gpus),
+    preemptible: of.preemptible === true,
   }
 }
 
@@ -74,15 +80,21 @@ export function parseContainer(fields: ReadonlyMap<string, string>): ContainerSh
 
 /** In JSON of Redis, numbers beyond 14 digits are texts. */
 export function parseMachine(json: string): MachineBrief {
-  const { container, op, ...brief } = asObject(parseJson(json))
-  return { ...brief, op: Number(op), container: parseAssigned(container) } as MachineBrief
+  const { containers, op, ...brief } = asObject(parseJson(json))
+  const all = Object.entries(asObject(containers)).map(([uuid, its]) => parseAssigned(uuid, asObject(its)))
+  return {
+    ...brief,
+    op: Number(op),
+    containers: all.length > 1 ? all.toSorted(byUuid) : all,
+  } as unknown as MachineBrief
 }
 
-function parseAssigned(value: unknown): MachineBrief['container'] {
-  if (value === undefined) return undefined
-  const { uuid, run, supervisor } = asObject(value) as JsonObject
-  return { uuid: asText(uuid), run: Number(run), supervisor: supervisor === true }
-}
+/** Scripts keep them by uuid, in no order. */
+const byUuid = (a: ContainerBrief, b: ContainerBrief): number => (a.uuid < b.uuid ? -1 : 1)
+
+const parseAssigned = (uuid: string, { run, supervisor, need }: JsonObject): ContainerBrief => ({
+  ...{ uuid, run: Number(run), supervisor: supervisor === true, need: parseNeed(need) },
+})
 
 /** A machine as scripts begin it. */
 export function newMachine(
@@ -90,7 +102,7 @@ export function newMachine(
 ): Record<string, unknown> {
   const blank = { state: 'creating', sinceMs: 0, createdMs: 0, probedMs: 0, busyMs: 0, version: 0 }
   const texts = { idleBehavior: 'run', broken: '', instance: '', address: '', ending: '', lastContainer: '' }
-  return { ...blank, ...texts, ...of }
+  return { ...blank, ...texts, containers: {}, ...of }
 }
 
 /** @returns undefined for what is not the name of a machine as we write it */

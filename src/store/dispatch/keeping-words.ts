@@ -16,8 +16,8 @@ export interface MachineFacts {
 export interface MachineRead {
   readonly brief: MachineBrief
   readonly facts: MachineFacts
-  /** Why its container is to be killed; '' if it is not. */
-  readonly cancelled: string
+  /** Why containers of it are to be killed, by uuid. */
+  readonly cancelled: ReadonlyMap<string, string>
   /** Redis' clock */
   readonly nowMs: number
 }
@@ -29,7 +29,7 @@ export interface MachineChanges extends Partial<Omit<MachineFacts, 'missingSince
   /** The cloud's id. */
   readonly instance?: string
   readonly address?: string
-  /** Of one that ends, nothing but `shutdown` is kept; of one with a container that was sent, `idle` is `running`. */
+  /** Of one that ends, nothing but `shutdown` is kept; of one with containers that were sent, `idle` is `running`. */
   readonly state?: Exclude<MachineBrief['state'], 'creating'>
   /** A probe succeeded now. */
   readonly probed?: true
@@ -63,7 +63,7 @@ export interface Sending {
 }
 
 /**
- * Why nothing is sent. `wait`: machines were not asked yet that may run it. `changed`: it is not its container any more.
+ * Why nothing is sent. `wait`: machines were not asked yet that may run it. `changed`: it is not of this machine any more.
  * `cancelled`: it was sent before, and is not to begin: only proof ends it.
  */
 export interface NotSent {
@@ -100,8 +100,8 @@ export interface FoundRun {
 
 /**
  * `adopted`, `known`: it is this machine's. `other`: a higher run is elsewhere, or it is over: to be killed, and never told.
- * `busy`: the record has another one that was sent here. What has ended there, and what is lacking, is told first, so that what
- * runs there in truth is adopted then: it is never to be killed for that.
+ * `busy`: the record has as many others that were sent here as may be. What has ended there, and what is lacking, is told first, so
+ * that what runs there in truth is adopted then: it is never to be killed for that.
  * `ahead`: no number of ours, since it is more than a day beyond our clock.
  */
 export type FoundAnswer = 'adopted' | 'known' | 'other' | 'busy' | 'ahead'

@@ -25,6 +25,7 @@ export interface KeepingStoreOptions {
   readonly keys: Keys
   /** From the configuration. */
   readonly maxDispatchAttempts: number
+  readonly maxContainersPerMachine: number
 }
 
 /** Bytes of output that are kept of a container: the first, about, and the last. */
@@ -41,23 +42,24 @@ export class KeepingStore {
   readonly #connection: Pick<Connection, 'run'>
   readonly #keys: Keys
   readonly #mostAttempts: number
+  readonly #mostContainers: number
 
-  constructor({ connection, keys, maxDispatchAttempts }: KeepingStoreOptions) {
+  constructor({ connection, keys, maxDispatchAttempts, maxContainersPerMachine }: KeepingStoreOptions) {
     this.#connection = connection
     this.#keys = keys
     this.#mostAttempts = maxDispatchAttempts
+    this.#mostContainers = maxContainersPerMachine
   }
 
   /** @throws {Fenced} when no longer the owner; {MachineGone} when the machine is gone by proof */
   async read(by: Ownership): Promise<MachineRead> {
     const answer = await this.#call('read-machine', by, [])
     if (answer[0] === 'gone') throw new MachineGone('the machine is gone by proof')
-    const [, nowMs, brief, cancelled, ...facts] = answer as string[]
-    const [hostKey, place, missingSinceMs] = facts
+    const [, nowMs, brief, hostKey, place, missingSinceMs, ...whys] = answer as string[]
     return {
       brief: parseMachine(brief!),
       facts: { hostKey: hostKey!, place: place!, missingSinceMs: Number(missingSinceMs) },
-      cancelled: cancelled!,
+      cancelled: cancelledOf(whys),
       nowMs: Number(nowMs),
     }
   }
@@ -70,7 +72,7 @@ export class KeepingStore {
   }
 
   /**
-   * Writes that a machine is asked to run its container: from here on only proof frees it. To be called before anything is sent.
+   * Writes that a machine is asked to run a container: from here on only proof frees it. To be called before anything is sent.
    * @throws {Fenced} when no longer the owner
    * @throws {RetryLater} when no run can be drawn
    */
@@ -135,7 +137,7 @@ export class KeepingStore {
       ...[uuid, op, view.owner, run, running ? '1' : '', whole(startedMs)],
       ...[wellFormed(view), sealedSpec, groupOf(shapeText), shapeText, priority, view.container_count_max],
       ...[
-        this.#mostAttempts,
+        ...[this.#mostAttempts, this.#mostContainers],
         ...(end ? wordsOf({ what: 'ended', ...end }) : ['', 0, gateway?.address ?? '', gateway?.pin ?? '']),
       ],
     ])
@@ -172,6 +174,14 @@ export class KeepingStore {
     return answer
   }
 }
+
+/** @param flat uuid and reason in turns */
+const cancelledOf = (flat: readonly string[]): ReadonlyMap<string, string> =>
+  new Map(
+    Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i]!, flat[2 * i + 1]!] as const).filter(
+      ([, why]) => why !== '',
+    ),
+  )
 
 type Answer = [string, ...unknown[]]
 

@@ -58,7 +58,9 @@ export class SchedulingStore {
     if (!groups) return null
     const byId = new Map(groups.map(group => [group.id, group]))
     const queue = new Map<string, Queued>()
-    const assigned = found.machines.flatMap(({ container }) => (container?.run === 0 ? [container.uuid] : []))
+    const assigned = found.machines.flatMap(({ containers }) =>
+      containers.filter(({ run }) => run === 0).map(({ uuid }) => uuid),
+    )
     for (let from = 0; from < assigned.length; from += atOnce) {
       if (!(await this.#readQueue(['', ...assigned.slice(from, from + atOnce)], byId, queue))) return null
     }

@@ -114,7 +114,7 @@ describe.skipIf(reason !== null)(about, () => {
       () => site.cloud.live().includes(drained.instance),
       found => found.toBe(false),
     )
-    expect((await desk.fleet.find(drained.container!.uuid)).state).toBe('Complete')
+    expect((await desk.fleet.find(drained.containers[0]!.uuid)).state).toBe('Complete')
   })
 
   const changing = deskOf(() => ({ ...typesOf('c5.large'), cloud: { ...site.block, MaxInstances: 1 } }))

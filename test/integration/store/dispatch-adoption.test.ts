@@ -120,7 +120,7 @@ test('what a machine runs is written by its warrant, and the counters are above 
   expect(await dispatch().keeping.adopt(by, found(uuid, run))).toBe('known')
   expect(await dispatch().found(uuid)).toMatchObject({ state: 'Running', run, runs: 1, machine: by.name, startedMs: 5 })
   await dispatch().keeping.keep(by, { state: 'idle', asked: true })
-  expect(await dispatch().machine(by.name)).toMatchObject({ state: 'running', container: { uuid, run } })
+  expect(await dispatch().machine(by.name)).toMatchObject({ state: 'running', containers: [{ uuid, run }] })
   expect(await dispatch().keeping.tell(by, uuid, run, { what: 'ended', atMs: 1, exitCode: 0 })).toBe('told')
   expect(await dispatch().found(uuid)).toMatchObject({ state: 'Complete' })
   const next = await dispatch().sent()
@@ -165,7 +165,7 @@ test('the higher run wins, wherever the record had it', async () => {
   expect(await dispatch().keeping.adopt(by, found(first.uuid, first.run))).toBe('other')
   expect(await dispatch().keeping.adopt(by, found(first.uuid, first.run + 1))).toBe('adopted')
   expect(await dispatch().found(first.uuid)).toMatchObject({ run: first.run + 1, machine: by.name, state: 'Running' })
-  expect((await dispatch().machine(first.by.name)).container).toBeUndefined()
+  expect((await dispatch().machine(first.by.name)).containers).toEqual([])
   const former = await dispatch().own(first.by.name)
   expect(await dispatch().keeping.tell(former, first.uuid, first.run, { what: 'lacks' })).toBe('other')
   await dispatch().check()
@@ -196,7 +196,7 @@ test('what has ended on a machine is written at once, and takes no place there',
   expect(await dispatch().found(crashed)).toMatchObject({ state: 'Queued', trouble: 'out of memory', runs: 1 })
   expect(await dispatch().found(late)).toMatchObject({ state: 'Cancelled' })
   expect(await keeping.tell(at, over, run, { what: 'ended', atMs: 1, exitCode: 9 })).toBe('told')
-  expect((await dispatch().machine(at.name)).container).toMatchObject({ uuid: first.uuid })
+  expect((await dispatch().machine(at.name)).containers).toMatchObject([{ uuid: first.uuid }])
   await dispatch().check()
   // The one that the record has there ended too, so that there is room for what runs.
   expect(await keeping.adopt(at, found(uuidAt(run), run))).toBe('busy')
@@ -229,7 +229,7 @@ test('what is over stays over, and what else was assigned to the machine waits a
   const other = uuidAt(nowUs())
   expect(await dispatch().keeping.adopt(at, found(other, nowUs()))).toBe('adopted')
   expect(await dispatch().found(assigned)).toMatchObject({ state: 'Queued' })
-  expect(await dispatch().machine(at.name)).toMatchObject({ container: { uuid: other } })
+  expect(await dispatch().machine(at.name)).toMatchObject({ containers: [{ uuid: other }] })
 })
 
 test('until all machines were asked, nothing is assigned that may run on one of them', async () => {

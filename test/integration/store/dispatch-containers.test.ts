@@ -142,7 +142,7 @@ test('a container that waits is cancelled at once, also one that was assigned', 
     expect(await containers.change(uuid, 'ada', { priority: 1 })).toBe('ended')
     expect(await dispatch().found(uuid)).toMatchObject({ state: 'Cancelled', trouble: 'its owner wants so' })
   }
-  expect(await dispatch().machine(name)).toMatchObject({ container: undefined, ending: '' })
+  expect(await dispatch().machine(name)).toMatchObject({ containers: [], ending: '' })
   const read = await containers.stream(waiting).read(undefined, 0)
   expect(read).toMatchObject({ found: true, ended: true })
 })

@@ -15,7 +15,7 @@ test('a container is sent, runs and is complete, and its machine is idle again',
   expect(await dispatch().found(uuid)).toMatchObject({ state: 'Locked', run, instanceType: 'small', pricePerHour: 0.1 })
   expect(await dispatch().machine(by.name)).toMatchObject({
     state: 'running',
-    container: { uuid, run },
+    containers: [{ uuid, run, need: shape().need }],
     lastContainer: uuid,
   })
   expect(await keeping().tell(by, uuid, run, running)).toBe('told')
@@ -33,7 +33,7 @@ test('a container is sent, runs and is complete, and its machine is idle again',
   expect(await keeping().tell(by, uuid, run, ended({ exitCode: 8 }))).toBe('told')
   expect(await dispatch().found(uuid)).toMatchObject({ state: 'Complete', exitCode: 7, trouble: '' })
   const brief = await dispatch().machine(by.name)
-  expect(brief).toMatchObject({ state: 'idle', container: undefined, lastContainer: uuid })
+  expect(brief).toMatchObject({ state: 'idle', containers: [], lastContainer: uuid })
   expect(brief.busyMs).toBeGreaterThan(0)
   expect((await dispatch().told(uuid)).map(([event, { state }]) => [event, state])).toEqual(
     ['Queued', 'Locked', 'Running', 'Complete'].map(state => ['state', state]),
@@ -47,10 +47,10 @@ test('send answers the same machine with the same run, and nobody else', async (
   expect(again).toMatchObject({ sealedSpec: `spec first container:${uuid}`, shape: { tenant: 'default' } })
   const other = await dispatch().boot(await dispatch().accept())
   expect(await keeping().send(other, uuid)).toEqual({ answer: 'changed' })
-  expect((await keeping().read(by)).cancelled).toBe('')
+  expect((await keeping().read(by)).cancelled.size).toBe(0)
   await dispatch().containers.change(uuid, undefined, { cancel: 'no' })
   expect(await keeping().send(by, uuid)).toEqual({ answer: 'cancelled' })
-  expect((await keeping().read(by)).cancelled).toBe('no')
+  expect((await keeping().read(by)).cancelled).toEqual(new Map([[uuid, 'no']]))
 })
 
 test('a machine gets the container whose turn it is when that came after it was assigned', async () => {
@@ -58,7 +58,7 @@ test('a machine gets the container whose turn it is when that came after it was 
   const [by, other] = [await dispatch().boot(first), await dispatch().boot(second)]
   const urgent = await dispatch().accept({ priority: 900 })
   expect(await keeping().send(other, second)).toEqual({ answer: 'changed' })
-  expect((await dispatch().machine(other.name)).container).toMatchObject({ uuid: urgent, run: 0 })
+  expect((await dispatch().machine(other.name)).containers).toMatchObject([{ uuid: urgent, run: 0 }])
   expect(await dispatch().found(second)).toMatchObject({ state: 'Queued', machine: '' })
   expect(await keeping().send(other, urgent)).toMatchObject({ answer: 'send' })
   expect(await keeping().send(by, first)).toMatchObject({ answer: 'send' })
@@ -68,8 +68,8 @@ test('two machines change containers when the one that is ready has the later on
   const [first, second] = [await dispatch().accept(), await dispatch().accept()]
   const [slow, quick] = [await dispatch().own(await dispatch().create(first)), await dispatch().boot(second)]
   expect(await keeping().send(quick, second)).toEqual({ answer: 'changed' })
-  expect((await dispatch().machine(quick.name)).container).toMatchObject({ uuid: first })
-  expect((await dispatch().machine(slow.name)).container).toMatchObject({ uuid: second })
+  expect((await dispatch().machine(quick.name)).containers).toMatchObject([{ uuid: first }])
+  expect((await dispatch().machine(slow.name)).containers).toMatchObject([{ uuid: second }])
   expect(await keeping().send(quick, first)).toMatchObject({ answer: 'send' })
   await keeping().keep(slow, { instance: 'i-slow', state: 'idle', asked: true })
   expect(await keeping().send(slow, second)).toMatchObject({ answer: 'send' })

@@ -4,7 +4,9 @@
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { Limits } from '../../../src/dispatch/room.ts'
 import { History, type Step, type StepName } from '../../kit/dispatch/history.ts'
+import { room } from '../../kit/dispatch/store.ts'
 import { useStore } from '../../kit/store/store.ts'
 
 const store = useStore()
@@ -61,12 +63,12 @@ const history = (more: readonly StepName[]) =>
       }),
     )
 
-async function runAll(first: readonly Step[], histories: fc.Arbitrary<Step[]>, numRuns: number) {
-  const sum = { refused: 0, begun: 0, losses: 0, ended: 0, adopted: 0, fenced: 0, full: 0, dropped: 0 }
+async function runAll(first: readonly Step[], histories: fc.Arbitrary<Step[]>, numRuns: number, room?: Limits) {
+  const sum = { refused: 0, begun: 0, beside: 0, losses: 0, ended: 0, adopted: 0, fenced: 0, full: 0, dropped: 0 }
   await fc.assert(
     fc.asyncProperty(histories, async steps => {
       await store().redis.flushall()
-      const world = new History(store())
+      const world = new History(store(), room)
       await world.start()
       for (const step of [...first, ...steps]) await world.take(step)
       await world.rest()
@@ -98,6 +100,34 @@ test('no history lets a container run twice, or be lost, or keys disagree', { ti
   expect(sum.fenced).toBeGreaterThan(0)
   expect(sum.dropped).toBeGreaterThan(0)
   expect(sum.full).toBeGreaterThan(0)
+})
+
+/** Three are queued, and two of them go to the machine of the first. */
+const shares: readonly Step[] = [
+  ...([
+    ['accept', 2, 1],
+    ['read', 0, 1],
+    ['decide', 1, 1],
+    ['own', 0, 1],
+    ['create', 1, 1],
+    ['attach', 1, 1],
+    ['ask', 1, 1],
+  ] as const),
+  ...([
+    ['accept', 2, 1],
+    ['accept', 2, 1],
+    ['read', 0, 1],
+    ['decide', 0, 1],
+    ['send', 1, 1],
+    ['deliver', 0, 1],
+  ] as const),
+]
+
+test('nor is there one where machines have room for two, and none runs three', { timeout: 600_000 }, async () => {
+  const sum = await runAll(shares, history([]), whole ? 200 : 6, room)
+  expect(sum.beside).toBeGreaterThan(0)
+  const after = await runAll(shares, history(losses), whole ? 200 : 6, room)
+  expect(after.losses).toBeGreaterThan(0)
 })
 
 test('nor does one in which Redis is emptied or goes back', { timeout: 600_000 }, async () => {

@@ -25,7 +25,7 @@ test('read gives groups by need, their first containers in turn, and those that 
   expect([...of.keys()].toSorted()).toEqual([...small, big].toSorted())
   expect(of.get(big)).toMatchObject({ supervisor: true, tenant: 'physics', machine: '', attempts: 0 })
   expect(of.get(small[2]!)).toMatchObject({ machine: name, priority: 500 })
-  expect(read.machines).toMatchObject([{ name, state: 'creating', container: { uuid: small[2], run: 0 } }])
+  expect(read.machines).toMatchObject([{ name, state: 'creating', containers: [{ uuid: small[2], run: 0 }] }])
   expect(read).toMatchObject({ throttle: calm, throttleVersion: 0, unasked: 0 })
 })
 
@@ -37,7 +37,7 @@ test('a machine is created with its operation, and once when it is sent again', 
   expect(await dispatch().write(decision)).toEqual(['done'])
   expect(await dispatch().machine(create.name)).toMatchObject({
     ...{ name: create.name, op: Number.parseInt(create.name, 36), type: 'small', price: 0.1, tenant: 'physics' },
-    ...{ state: 'creating', idleBehavior: 'run', instance: '', container: { uuid, run: 0, supervisor: false } },
+    ...{ state: 'creating', idleBehavior: 'run', instance: '', containers: [{ uuid, run: 0, supervisor: false }] },
   })
   expect(await dispatch().found(uuid)).toMatchObject({ state: 'Locked', machine: create.name, run: 0 })
   const look = await dispatch().owners.look(10, false)
@@ -87,7 +87,7 @@ test('decisions of one pass go on from what earlier ones wrote, also in another 
     ),
   ).toEqual(['done', 'done', 'done'])
   expect(await dispatch().found(first)).toMatchObject({ state: 'Queued', machine: '' })
-  expect(await dispatch().machine(by.name)).toMatchObject({ state: 'shutdown', ending: 'room', container: undefined })
+  expect(await dispatch().machine(by.name)).toMatchObject({ state: 'shutdown', ending: 'room', containers: [] })
 })
 
 test('nothing is written by whoever lost the lease', async () => {
@@ -183,7 +183,7 @@ test('a container that fails is cancelled with the reason, and its machine has i
     'done',
   ])
   expect(await dispatch().found(uuid)).toMatchObject({ state: 'Cancelled', trouble: 'No type fits' })
-  expect((await dispatch().machine(name)).container).toBeUndefined()
+  expect((await dispatch().machine(name)).containers).toEqual([])
 })
 
 test('a group has the sentence of the scheduler while it is there', async () => {

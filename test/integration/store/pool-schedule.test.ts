@@ -30,7 +30,7 @@ describe('the scheduler', () => {
       await expect.poll(() => states([uuid]), { timeout: 2_000, interval: 10 }).toEqual(['Locked'])
       const [machine] = await dispatch().machines.list()
       expect(machine).toMatchObject({ type: 'small', providerType: 't.small', state: 'creating', price: 1 })
-      expect(machine!.container).toMatchObject({ uuid, run: 0 })
+      expect(machine!.containers).toMatchObject([{ uuid, run: 0 }])
     })
   })
 

@@ -5,6 +5,8 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { ApiError, Fenced } from '../../../src/base/errors.ts'
+import { type MachineBrief, sentOf } from '../../../src/dispatch/container.ts'
+import type { Limits } from '../../../src/dispatch/room.ts'
 import type { Connection } from '../../../src/store/connection.ts'
 import type { Told } from '../../../src/store/dispatch/keeping.ts'
 import type { At, Decision, Reading } from '../../../src/store/dispatch/scheduling.ts'
@@ -68,15 +70,19 @@ export class History {
   #keepers: Keeper[] = []
   #reading: Reading | undefined
   #snapshot: (readonly [key: string, dump: Buffer, ttl: number])[] | undefined
-  /** Starts that a runner refused, runs that began, and losses of data. */
-  readonly counts = { refused: 0, begun: 0, losses: 0, ended: 0, adopted: 0, fenced: 0, full: 0 }
+  /** Starts that a runner refused, runs that began, those beside others, and losses of data. */
+  readonly counts = { refused: 0, begun: 0, losses: 0, ended: 0, adopted: 0, fenced: 0, full: 0, beside: 0 }
   /** Containers that have ended, and are not kept any more. */
   readonly dropped = new Set<string>()
 
-  constructor(store: Store) {
+  readonly #room: Limits | undefined
+
+  /** @param room what a machine may hold; without it one container */
+  constructor(store: Store, room?: Limits) {
     this.#store = store
+    this.#room = room
     this.#repeating = new Repeating(store.connection)
-    this.dispatch = new Dispatch(store, this.#repeating as unknown as Connection)
+    this.dispatch = new Dispatch(store, this.#repeating as unknown as Connection, room?.places)
   }
 
   async start(): Promise<void> {
@@ -291,11 +297,10 @@ export class History {
     this.#deliver(keeper)
     let isWhole = true
     // A run of the record that the machine lacks goes first: it would be in the way of what the machine has.
-    const { uuid: recorded = '', run: of = 0 } = (await keeping.read(by)).brief.container ?? {}
-    if (of > 0 && (vm!.runs.get(recorded)?.run ?? 0) < of) {
-      keeper.findings.push({ uuid: recorded, run: of, told: { what: 'lacks' } })
-      await this.#tell(keeper)
+    for (const { uuid, run: of } of sentOf((await keeping.read(by)).brief)) {
+      if ((vm!.runs.get(uuid)?.run ?? 0) < of) keeper.findings.push({ uuid, run: of, told: { what: 'lacks' } })
     }
+    await this.#tell(keeper)
     // What has ended takes no place, and frees one.
     const runs = [...vm!.runs].sort(([, a], [, b]) => Number(a.live) - Number(b.live))
     for (const [uuid, { run, live, exitCode }] of runs) {
@@ -323,20 +328,24 @@ export class History {
 
   async #send({ by, outbox }: Keeper): Promise<void> {
     const { brief } = await this.dispatch.keeping.read(by)
-    if (!brief.container) return
-    const sent = await this.dispatch.keeping.send(by, brief.container.uuid)
-    if (sent.answer === 'send') outbox.push({ uuid: brief.container.uuid, run: sent.run })
+    for (const { uuid } of brief.containers) {
+      const sent = await this.dispatch.keeping.send(by, uuid)
+      if (sent.answer === 'send') outbox.push({ uuid, run: sent.run })
+    }
   }
 
   /** The runner's fence: only the highest epoch, and only a higher run. */
   #deliver({ by, vm, outbox }: Keeper): void {
     for (const { uuid, run } of outbox.splice(0)) {
       if (!vm?.alive) continue
-      const isBusy = [...vm.runs.values()].some(({ live }) => live)
-      if (by.epoch !== vm.epoch || isBusy || (vm.highest.get(uuid) ?? 0) >= run) {
+      if (by.epoch !== vm.epoch || (vm.highest.get(uuid) ?? 0) >= run) {
         this.counts.refused += 1
         continue
       }
+      const beside = [...vm.runs.values()].filter(({ live }) => live).length
+      const places = this.#room?.places ?? 1
+      expect(beside >= places ? `${uuid} runs on ${vm.id} beside ${beside} others` : '').toBe('')
+      if (beside > 0) this.counts.beside += 1
       for (const other of this.#vms) {
         const isTwice = other.alive && other.runs.get(uuid)?.live
         expect(isTwice ? `${uuid} runs on ${other.id} and ${vm.id}` : '').toBe('')
@@ -419,6 +428,9 @@ export class History {
   async #decisions(a: number, b: number): Promise<Decision[]> {
     const { queue = [], machines = [] } = this.#reading ?? {}
     const decisions: Decision[] = []
+    const assign = (container: At, machine: MachineBrief): Decision => ({
+      ...{ what: 'assign', container, machine: atOf(machine), ...(this.#room && { room: this.#room }) },
+    })
     for (const [i, queued] of queue.entries()) {
       const at: At = { id: queued.uuid, version: queued.version }
       const machine = pick(machines, a + i)
@@ -426,7 +438,7 @@ export class History {
       const choice = (a * 7 + b * 3 + i) % 10
       if (own && choice < 2) decisions.push({ what: 'unassign', container: at, machine: atOf(own) })
       if (choice === 9 && b % 5 === 0) decisions.push({ what: 'fail', container: at, why: 'no type fits' })
-      else if (!own && choice < 5 && machine) decisions.push({ what: 'assign', container: at, machine: atOf(machine) })
+      else if (!own && choice < 5 && machine) decisions.push(assign(at, machine))
       else if (!own && machines.length < 6) {
         decisions.push({ what: 'create', container: at, create: await this.dispatch.newMachine() })
       }

@@ -83,9 +83,9 @@ function checkContainers(found: Found, must: Must): void {
       must(waiting[uuid] === text, `${uuid} has the brief ${waiting[uuid]}, not ${text}`)
     }
     if (state === 'Locked' || state === 'Running') {
-      const { container } = brief ?? {}
-      must(container?.uuid === uuid, `${uuid} is ${state} on ${name}, which has ${container?.uuid}`)
-      must(container?.run === (isSent ? Number(fields.run) : 0), `${uuid} has the run that its machine has`)
+      const its = brief?.containers.find(each => each.uuid === uuid)
+      must(its !== undefined, `${uuid} is ${state} on ${name}, which does not have it`)
+      must(its?.run === (isSent ? Number(fields.run) : 0), `${uuid} has the run that its machine has`)
       must(brief?.tenant === parseShape(fields.shape).tenant, `${name} is of the tenant of ${uuid}`)
       must(brief?.ending === '' || isSent, `${uuid} is assigned to ${name}, which ends`)
     }
@@ -101,20 +101,20 @@ function checkContainers(found: Found, must: Must): void {
 
 function checkMachines({ machines, records, containers, ids, unasked, found }: Found, must: Must): void {
   for (const [name, brief] of machines) {
-    const { container, instance, state, ending } = brief
+    const { containers: all, instance, state, ending } = brief
     must(brief.name === name && brief.op === Number.parseInt(name, 36), `${name} has its name`)
     must(records.get(name)?.active === '1' && records.get(name)?.op === String(brief.op), `${name} has an operation`)
     must(instance === '' || ids[instance] === name, `${name} is found by ${instance}`)
     must((state === 'shutdown') === (ending !== ''), `${name} is ${state}, and ends because of "${ending}"`)
-    if (!container) continue
-    const fields = containers.get(container.uuid)
-    must(fields?.machine === name, `${name} has ${container.uuid}, which is of ${fields?.machine}`)
-    must(
-      ['Locked', 'Running'].includes(fields?.state ?? ''),
-      `${name} has ${container.uuid}, which is ${fields?.state}`,
-    )
-    must(container.run === 0 || state !== 'idle', `${name} is ${state} with a container that was sent`)
-    must(container.supervisor === parseShape(fields?.shape).supervisor, `${name} knows a supervisor`)
+    for (const { uuid, run, supervisor, need } of all) {
+      const fields = containers.get(uuid)
+      const shape = parseShape(fields?.shape)
+      must(fields?.machine === name, `${name} has ${uuid}, which is of ${fields?.machine}`)
+      must(['Locked', 'Running'].includes(fields?.state ?? ''), `${name} has ${uuid}, which is ${fields?.state}`)
+      must(run === 0 || state !== 'idle', `${name} is ${state} with a container that was sent`)
+      must(supervisor === shape.supervisor, `${name} knows a supervisor`)
+      must(texts({ ...need }) === texts({ ...shape.need }), `${name} knows what ${uuid} needs`)
+    }
   }
   for (const [id, name] of Object.entries(ids)) must(machines.get(name)?.instance === id, `${id} leads to ${name}`)
   for (const name of unasked) must(machines.has(name), `${name} is to be asked, and not there`)

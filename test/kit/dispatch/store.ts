@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, expect } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import type { MachineBrief } from '../../../src/dispatch/container.ts'
+import type { Limits } from '../../../src/dispatch/room.ts'
 import { Compares, type Mark } from '../../../src/store/compares.ts'
 import type { Connection } from '../../../src/store/connection.ts'
 import { type ContainerQuery, ContainerStore, type NewContainer } from '../../../src/store/dispatch/containers.ts'
@@ -23,6 +24,13 @@ import { brokenRules } from './invariants.ts'
 
 export const clusterId = 'zzzzz'
 export const maxDispatchAttempts = 3
+
+/** What machines of these tests may hold. */
+export const room: Limits = {
+  places: 2,
+  extraRamBytes: 0,
+  most: { vcpus: 4, ramBytes: 8 * 2 ** 30, scratchBytes: 0, gpus: 0 },
+}
 
 /** As by default, but for a smaller number. */
 export const endedLimits: EndedLimits = { keepMs: 7 * 86_400_000, containers: 1_000, bytes: 128 * 2 ** 20 }
@@ -78,14 +86,15 @@ export class Dispatch {
   /** Of the schedule lease. */
   readonly token = `scheduler-${randomUUID()}`
 
-  constructor(store: Store, connection = store.connection) {
+  /** @param maxContainersPerMachine for adoption alone: an assignment says itself what a machine may hold */
+  constructor(store: Store, connection = store.connection, maxContainersPerMachine = 1) {
     this.store = store
     this.connection = connection
     const { keys } = store
     this.containers = this.containersWithin(activeBytes)
     this.machines = new MachineStore({ connection, keys, sealing })
     this.ended = new EndedStore(connection, keys, endedLimits)
-    this.keeping = new KeepingStore({ connection, keys, maxDispatchAttempts })
+    this.keeping = new KeepingStore({ connection, keys, maxDispatchAttempts, maxContainersPerMachine })
     this.scheduling = new SchedulingStore(connection, keys)
     this.owners = new OwnerStore<OperationRecord, OperationFields>({
       ...{ connection, keys, sealing, tombstoneMs, holdMs },
@@ -170,8 +179,10 @@ export class Dispatch {
     return { id, version }
   }
 
-  async assign(uuid: string, name: string): Promise<Outcome> {
-    const decision = { what: 'assign', container: await this.at(uuid), machine: await this.at(name) } as const
+  /** @param room without it, alone */
+  async assign(uuid: string, name: string, room?: Limits): Promise<Outcome> {
+    const at = { container: await this.at(uuid), machine: await this.at(name) }
+    const decision = { what: 'assign', ...at, ...(room && { room }) } as const
     return (await this.write(decision))[0]!
   }
 

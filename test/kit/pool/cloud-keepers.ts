@@ -1,7 +1,7 @@
 /** Keepers of machines of a cloud with faults: they make, ask, run nothing long, and end, as the record says. */
 import type { CloudCall, Driver } from '../../../src/clouds/driver.ts'
 import { IntentOver, Unanswered } from '../../../src/clouds/errors.ts'
-import type { MachineBrief } from '../../../src/dispatch/container.ts'
+import type { ContainerBrief, MachineBrief } from '../../../src/dispatch/container.ts'
 import type { Tags } from '../../../src/pool/tagging.ts'
 import type { Ownership } from '../../../src/store/owners.ts'
 import type { Dispatch } from '../dispatch/store.ts'
@@ -39,7 +39,7 @@ export class CloudKeepers {
 
   async #keep(brief: MachineBrief): Promise<void> {
     const { dispatch, driver } = this.#options
-    const { name, state, ending, instance, container } = brief
+    const { name, state, ending, instance, containers } = brief
     const by = this.#own.get(name) ?? (await dispatch.own(name))
     this.#own.set(name, by)
     if (ending !== '') return this.#end(by, instance)
@@ -48,7 +48,7 @@ export class CloudKeepers {
       const found = await driver.find(instance, call)
       if (found === 'unknown') return
       await dispatch.keeping.keep(by, { state: 'idle', probed: true, asked: true })
-    } else if (container) await this.#run(by, container)
+    } else for (const each of containers) await this.#run(by, each)
   }
 
   /** A token that is not honoured makes a second machine here, whenever an answer was lost. */
@@ -66,7 +66,7 @@ export class CloudKeepers {
     }
   }
 
-  async #run(by: Ownership, { uuid, run }: NonNullable<MachineBrief['container']>): Promise<void> {
+  async #run(by: Ownership, { uuid, run }: ContainerBrief): Promise<void> {
     const { keeping } = this.#options.dispatch
     if (run > 0) {
       await keeping.tell(by, uuid, run, { what: 'ended', atMs: 0, exitCode: 0 })

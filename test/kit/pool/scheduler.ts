@@ -77,7 +77,7 @@ export class Keepers {
 
   async #keep(brief: MachineBrief): Promise<void> {
     const { keeping } = this.#dispatch
-    const { name, state, ending, container, idleBehavior } = brief
+    const { name, state, ending, containers, idleBehavior } = brief
     const by = this.#own.get(name) ?? (await this.#dispatch.own(name))
     this.#own.set(name, by)
     if (ending !== '') {
@@ -87,13 +87,19 @@ export class Keepers {
     }
     if (state === 'creating' || state === 'unknown') {
       await keeping.keep(by, { instance: brief.instance || `i-${name}`, state: 'idle', probed: true, asked: true })
-    } else if (container && container.run > 0) {
-      await keeping.tell(by, container.uuid, container.run, { what: 'ended', atMs: 0, exitCode: 0 })
-    } else if (container && idleBehavior === 'run') {
-      const sent = await keeping.send(by, container.uuid)
-      if (sent.answer !== 'send') return
-      this.starts.push({ uuid: container.uuid, machine: name, run: sent.run })
-      await keeping.tell(by, container.uuid, sent.run, { what: 'running', atMs: 0, gatewayAddress: '' })
+      return
     }
+    for (const { uuid, run } of containers) {
+      if (run > 0) await keeping.tell(by, uuid, run, { what: 'ended', atMs: 0, exitCode: 0 })
+      else if (idleBehavior === 'run') await this.#start(by, uuid)
+    }
+  }
+
+  async #start(by: Ownership, uuid: string): Promise<void> {
+    const { keeping } = this.#dispatch
+    const sent = await keeping.send(by, uuid)
+    if (sent.answer !== 'send') return
+    this.starts.push({ uuid, machine: by.name, run: sent.run })
+    await keeping.tell(by, uuid, sent.run, { what: 'running', atMs: 0, gatewayAddress: '' })
   }
 }

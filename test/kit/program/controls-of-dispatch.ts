@@ -33,19 +33,13 @@ export const controlsOfDispatch: readonly Control[] = [
     edits: [
       {
         file: 'src/store/commands/include/machines.lua',
-        find: `  if not brief.container or is_sent(brief) then
-    return
-  end
-  local container = container_of(brief.container.uuid)
-`,
-        replace: `  if not brief.container then
-    return
-  end
-  local container = container_of(brief.container.uuid)
-  if is_sent(brief) then
-    redis.call('HDEL', keys.sent, container.uuid)
-    container.machine, brief.container = '', nil
-    return requeue(container, 'unreachable', {})
+        find: 'local function spare_machine(brief)\n',
+        replace: `local function spare_machine(brief)
+  for _, uuid in ipairs(containers_of(brief, true)) do
+    local container = container_of(uuid)
+    redis.call('HDEL', keys.sent, uuid)
+    container.machine, brief.containers[uuid] = '', nil
+    requeue(container, 'unreachable', {})
   end
 `,
       },

@@ -115,12 +115,13 @@ end
 local function unload(container)
   local brief = machine_of(container.machine)
   local was_sent = redis.call('HDEL', keys.sent, container.uuid) == 1
-  if not brief or not brief.container or brief.container.uuid ~= container.uuid then
+  if not brief or not brief.containers[container.uuid] then
     return
   end
-  brief.container = nil
+  brief.containers[container.uuid] = nil
   if was_sent then
     brief.busyMs = now_ms()
+    -- It is not idle before its last one has ended.
     if brief.state == 'running' then
       enter(brief, 'idle')
     end
@@ -196,7 +197,7 @@ end
 -- give(container, brief, run): the machine has it, and counts for its tenant from here on. The caller keeps the brief.
 local function give(container, brief, run)
   local shape = cjson.decode(container.shape)
-  brief.container = { uuid = container.uuid, run = run, supervisor = shape.supervisor }
+  brief.containers[container.uuid] = { run = run, supervisor = shape.supervisor, need = shape.need }
   brief.tenant = shape.tenant
 end
 
@@ -208,8 +209,8 @@ local function assign(container, brief)
   say_state(container)
 end
 
--- turn_before(container): of its group, the first that comes before it, or nil. At a machine that is ready it is about to be sent:
--- to take it from there would make nobody earlier, and such machines might take it from each other for ever.
+-- turn_before(container): of its group, the first that comes before it, or nil. At a machine that is ready, or at this one, it is
+-- about to be sent: to take it from there would make nobody earlier, and machines might take it from each other for ever.
 local function turn_before(container)
   for _, uuid in ipairs(redis.call('ZRANGE', group_key(container.group), 0, 49)) do
     local other = uuid ~= container.uuid and container_of(uuid)
@@ -217,7 +218,8 @@ local function turn_before(container)
       return nil
     end
     local brief = other.state == 'Locked' and machine_of(other.machine)
-    if not is_unsure(other.op) and not (brief and brief.state == 'idle') then
+    local is_ready = brief and (other.machine == container.machine or brief.state == 'idle' or brief.state == 'running')
+    if not is_unsure(other.op) and not is_ready then
       return other
     end
   end

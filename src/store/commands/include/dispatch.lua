@@ -63,16 +63,28 @@ local function keep_machine(brief)
   ring(keys.bell, 'events', subject('instance', brief.name))
 end
 
--- is_sent(brief): true if the machine was asked to run its container.
-local function is_sent(brief)
-  return brief.container ~= nil and brief.container.run ~= '0'
+-- containers_of(brief, sent): uuids of those that the machine was asked to run, or of the others, in one order.
+local function containers_of(brief, sent)
+  local uuids = {}
+  for uuid, its in pairs(brief.containers) do
+    if (its.run ~= '0') == sent then
+      uuids[#uuids + 1] = uuid
+    end
+  end
+  table.sort(uuids)
+  return uuids
+end
+
+-- is_busy(brief): true if the machine was asked to run a container.
+local function is_busy(brief)
+  return #containers_of(brief, true) > 0
 end
 
 -- enter(brief, state): begins a state. What ends stays so, and what was asked to run something is not idle.
 local function enter(brief, state)
   if brief.ending ~= '' then
     state = 'shutdown'
-  elseif state == 'idle' and is_sent(brief) then
+  elseif state == 'idle' and is_busy(brief) then
     state = 'running'
   end
   if brief.state ~= state then

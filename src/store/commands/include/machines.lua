@@ -16,16 +16,15 @@ local function accept_machine(brief, nonce, plan, timeout_ms)
   ring(keys.bell, 'accepted', subject('instance', name), op)
 end
 
--- spare_machine(brief): a container that the machine was not asked to run waits again. The caller keeps the brief.
+-- spare_machine(brief): containers that the machine was not asked to run wait again. The caller keeps the brief.
 local function spare_machine(brief)
-  if not brief.container or is_sent(brief) then
-    return
+  for _, uuid in ipairs(containers_of(brief, false)) do
+    local container = container_of(uuid)
+    brief.containers[uuid] = nil
+    -- So that it is not written twice, with two versions.
+    container.machine = ''
+    take_back(container)
   end
-  local container = container_of(brief.container.uuid)
-  brief.container = nil
-  -- So that it is not written twice, with two versions.
-  container.machine = ''
-  take_back(container)
 end
 
 -- end_machine(brief, why): it is to end, which is never taken back.

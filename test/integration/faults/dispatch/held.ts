@@ -38,7 +38,7 @@ class Held {
     if (!brief) return this.#trial.violation(`V5 after ${trouble}: no record of the machine on hold`)
     if (brief.ending !== '') this.#trial.violation(`V5 after ${trouble}: it ends, ${brief.ending}`)
     if (brief.idleBehavior !== 'hold') this.#trial.violation(`V5 after ${trouble}: it is on '${brief.idleBehavior}'`)
-    if (brief.container) this.#trial.violation(`V5 after ${trouble}: it has ${brief.container.uuid}`)
+    for (const { uuid } of brief.containers) this.#trial.violation(`V5 after ${trouble}: it has ${uuid}`)
   }
 
   /** Its operators have seen enough. */

@@ -95,7 +95,7 @@ export class Site {
 
   /** The machine that has this container. */
   async machineOf(uuid: string) {
-    const brief = (await this.fleet.list()).find(({ container }) => container?.uuid === uuid)
+    const brief = (await this.fleet.list()).find(({ containers }) => containers.some(each => each.uuid === uuid))
     if (!brief) throw new Error(`no machine has ${uuid}`)
     return brief
   }
