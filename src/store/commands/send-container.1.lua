@@ -5,7 +5,7 @@
 -- ARGV: identity name op token uuid
 -- returns: {'comparing'} (the data are not compared yet: what they say of this owner may be old) |
 --   {'send', run, owner, waitedMs ('' of one that has begun before), view, spec, shape, priority} |
---   {'wait'} (machines that may run it were not asked yet) | {'changed'} (the machine does not have it) | {'hold'} |
+--   {'wait'} (machines that may run it were not asked yet) | {'changed'} (the machine does not have it, or sends another one first) | {'hold'} |
 --   {'drain'} | {'ending'} | {'broken'} | {'cancelled'} (it was sent, and is not to begin) | {'fenced'} | {'ahead'} (no run can be drawn)
 local identity, name, op, token, uuid = unpack(ARGV)
 if not compared(KEYS[1], identity) then
@@ -42,7 +42,10 @@ end
 -- It was assigned while the machine booted. Whoever needs the same, and has come before it since, has its turn first.
 local first = turn_before(container)
 if first then
-  exchange(container, first, name)
+  -- At this machine it is sent next, and that rings.
+  if first.machine ~= name then
+    exchange(container, first, name)
+  end
   return { 'changed' }
 end
 local run = draw(keys.runs, container.run)

@@ -63,7 +63,7 @@ export interface Sending {
 }
 
 /**
- * Why nothing is sent. `wait`: machines were not asked yet that may run it. `changed`: it is not of this machine any more.
+ * Why nothing is sent. `wait`: machines were not asked yet that may run it. `changed`: it is not of this machine any more, or another one comes first.
  * `cancelled`: it was sent before, and is not to begin: only proof ends it.
  */
 export interface NotSent {

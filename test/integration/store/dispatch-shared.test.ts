@@ -160,13 +160,15 @@ test('an urgent container of the same need gets the place that is about to be se
   expect(await dispatch().found(second)).toMatchObject({ state: 'Queued' })
 })
 
-test('a container that boots beside one before it changes no place with it', async () => {
+test('a container waits for one before it on its machine to be sent, and changes no place with it', async () => {
   const [first, second] = [await dispatch().accept(), await dispatch().accept()]
   const by = await dispatch().own(await dispatch().create(first))
   await keeping().keep(by, { instance: 'i-1', state: 'booting' })
   expect(await dispatch().assign(second, by.name, room)).toBe('done')
-  expect(await keeping().send(by, second)).toMatchObject({ answer: 'send' })
+  expect(await keeping().send(by, second)).toEqual({ answer: 'changed' })
   expect((await dispatch().machine(by.name)).containers).toHaveLength(2)
+  await send(by, first)
+  await send(by, second)
 })
 
 test('after a loss a machine gets back all that it runs, as many as may share it', async () => {

@@ -209,8 +209,8 @@ local function assign(container, brief)
   say_state(container)
 end
 
--- turn_before(container): of its group, the first that comes before it, or nil. At a machine that is ready, or at this one, it is
--- about to be sent: to take it from there would make nobody earlier, and machines might take it from each other for ever.
+-- turn_before(container): of its group, the first that comes before it, or nil. At another machine that is ready it is about to be
+-- sent: to take it from there would make nobody earlier, and such machines might take it from each other for ever.
 local function turn_before(container)
   for _, uuid in ipairs(redis.call('ZRANGE', group_key(container.group), 0, 49)) do
     local other = uuid ~= container.uuid and container_of(uuid)
@@ -218,8 +218,9 @@ local function turn_before(container)
       return nil
     end
     local brief = other.state == 'Locked' and machine_of(other.machine)
-    local is_ready = brief and (other.machine == container.machine or brief.state == 'idle' or brief.state == 'running')
-    if not is_unsure(other.op) and not is_ready then
+    local is_ready = brief and (brief.state == 'idle' or brief.state == 'running')
+    local is_sent_there = is_ready and other.machine ~= container.machine
+    if not is_unsure(other.op) and not is_sent_there then
       return other
     end
   end
