@@ -118,8 +118,8 @@ describe('the block dispatch', () => {
     [{ CloudVMs: { TimeoutProbe: '501h' } }, 'dispatch.CloudVMs.TimeoutProbe: is longer than 500h'],
     [{ CloudVMs: { SSHPort: '65536' } }, 'dispatch.CloudVMs.SSHPort: not a port'],
     [
-      { CloudVMs: { MaxRunningContainersPerInstance: 2 } },
-      'dispatch.CloudVMs.MaxRunningContainersPerInstance: only 1 in this release: a machine runs one container at a time',
+      { CloudVMs: { MaxRunningContainersPerInstance: 101 } },
+      'dispatch.CloudVMs.MaxRunningContainersPerInstance: Too big: expected number to be <=100',
     ],
     [{ CloudVMs: { Azure: 1 } }, 'dispatch.CloudVMs.Azure: unknown key'],
     [{ CloudVMs: { ResourceTags: { 'a\nb': 'c' } } }, 'dispatch.CloudVMs.ResourceTags.a\nb: not a permitted name'],

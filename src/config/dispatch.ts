@@ -10,6 +10,9 @@ const count = (value: number) => z.number().int().positive().default(value)
 const countOrZero = (value: number) => z.number().int().nonnegative().default(value)
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u
 
+/** Containers that share a machine. Each has a supervisor there, and a part of the machine's record. */
+export const mostPerMachine = 100
+
 /** What a cloud takes as a tag or a name, and a log prints. */
 const text = (most: number) =>
   z
@@ -110,9 +113,12 @@ const cloudVMs = z.strictObject({
   MaxConcurrentInstanceCreateOps: countOrZero(1).describe('creations at once, of all replicas; 0: no limit'),
   MaxInstances: countOrZero(64).describe('machines at once; 0: no limit'),
   MaxRunningContainersPerInstance: z
-    .literal(1, { error: 'only 1 in this release: a machine runs one container at a time' })
+    .number()
+    .int()
+    .nonnegative()
+    .max(mostPerMachine)
     .default(1)
-    .describe('containers of one machine at once'),
+    .describe('containers that may share a machine, where it has room for them; 0: as many as fit, 100 at most'),
   InitialQuotaEstimate: countOrZero(0).describe(
     'machines at once until the first ones have started; 0: `MaxInstances`',
   ),

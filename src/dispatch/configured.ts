@@ -1,6 +1,5 @@
 /** What the scheduler is given of the configuration. Pure. */
-import type { DispatchConfig } from '../config/dispatch.ts'
-import { mostPerMachine } from './room.ts'
+import { type DispatchConfig, mostPerMachine } from '../config/dispatch.ts'
 import type { MachineType, Rules } from './types.ts'
 
 /** A type of machine, with what its cloud must know to make one. */

@@ -2,9 +2,6 @@
 import { neededRam, usableRam } from './fits.ts'
 import type { MachineType, Need, Rules } from './types.ts'
 
-/** Each has a supervisor on its machine, and a part of the machine's record. */
-export const mostPerMachine = 100
-
 /** So much of a machine, or of what is left of it. */
 export interface Share {
   readonly places: number
