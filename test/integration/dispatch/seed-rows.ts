@@ -38,9 +38,23 @@ export const dispatchRows: readonly SeedRow[] = [
   },
   {
     id: 'D-03',
-    what: 'One container at a time on a machine, by a setting',
-    tests: [[unit('properties'), 'decide gives no machine two containers, and no container two machines']],
-    departs: 'the setting takes 1 alone: nothing packs',
+    what: 'One container at a time on a machine, or as many as a setting lets share it, where it has room for them',
+    tests: [
+      [unit('alone'), 'decide is what it was before machines could be shared, where they are not'],
+      [
+        unit('shared-properties'),
+        'decide gives no machine more than it has room for, nor more containers than may share one',
+      ],
+      [unit('shared'), 'fills the machine that has the least left, so that others become empty'],
+      [store('dispatch-shared'), 'a container takes a place from its assignment on, whatever was read'],
+      [store('dispatch-shared'), 'the end of a machine frees all of its containers, each by its own attempts'],
+      [
+        fleet('shared-machine'),
+        'three containers share a machine, and go on in the same processes when the replica that keeps it is killed',
+      ],
+      [attacks('places'), 'dispatch V1 places of a machine'],
+    ],
+    departs: 'the default is 1, where that of Arvados is 0; at most 100 share one, and all of one tenant',
   },
   {
     id: 'D-04',

@@ -189,6 +189,23 @@ export const controlsOfDispatch: readonly Control[] = [
     ],
   },
   {
+    // A container takes a place on a machine when it is sent, not when it is assigned.
+    name: 'dispatch-places-uncounted',
+    attacks: [{ name: 'dispatch V1 places', expected: /V1 \d+ (containers|processors) on a machine/ }],
+    edits: [
+      {
+        file: 'src/dispatch/slots.ts',
+        find: '  add(slot.left, share, -1)\n}',
+        replace: '  void share\n}',
+      },
+      {
+        file: 'src/store/commands/write-decisions.3.lua',
+        find: '  if next(brief.containers) == nil then\n',
+        replace: '  if not is_busy(brief) or true then\n',
+      },
+    ],
+  },
+  {
     // The least urgent come first.
     name: 'dispatch-reversed',
     attacks: [{ name: 'dispatch V11 order', expected: /V11 .* began before/ }],

@@ -1,5 +1,6 @@
 /** dispatch V11: of containers that need the same, the one with the higher priority begins first, then the older one. */
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
+import type { DispatchFleetOptions } from '../../../kit/dispatch/fleet.ts'
 import { isWhole } from '../points.ts'
 import { Site, until } from './shared.ts'
 
@@ -20,14 +21,16 @@ const graceMs = 1_500
 /**
  * Pairs in the wrong order: the one that begins first has less priority, or is younger, though the other one waited already.
  * Both began after the grace, so a decision that was made before counts for nothing.
+ * @param toleratedMs for two that were sent at the same time
  */
-export function inversions(all: readonly Begun[]): readonly string[] {
+export function inversions(all: readonly Begun[], toleratedMs: number): readonly string[] {
   const order = all.toSorted((a, b) => a.begunMs - b.begunMs)
   return order.flatMap((early, i) =>
     order
       .slice(i + 1)
       .filter(
-        late => isBefore(late, early) && late.atMs + graceMs < early.begunMs && late.begunMs > early.begunMs + 300,
+        late =>
+          isBefore(late, early) && late.atMs + graceMs < early.begunMs && late.begunMs > early.begunMs + toleratedMs,
       )
       .map(late => `${early.uuid} (${early.priority}) began before ${late.uuid} (${late.priority})`),
   )
@@ -50,16 +53,31 @@ async function submitAll(site: Site, trial: Trial, count: number): Promise<Wish[
   return wishes
 }
 
+async function keepOrder(trial: Trial, options: DispatchFleetOptions, toleratedMs = 300): Promise<void> {
+  const site = await Site.start(trial, { replicas: 3, ...options })
+  const wishes = await submitAll(site, trial, isWhole ? 60 : 12)
+  for (const { uuid } of wishes) await until(() => site.stateOf(uuid)).toBe('Complete')
+  const begun = wishes.map(wish => ({ ...wish, begunMs: site.witness.begins(wish.uuid)[0]!.atMs }))
+  trial.landed(begun.length)
+  for (const words of inversions(begun, toleratedMs)) trial.violation(`V11 ${words}`)
+  await site.judge()
+}
+
+const limits = { concurrent: true, limitMs: 300_000 }
+
+attack('dispatch V11 order', trial => keepOrder(trial, { cloud: { MaxInstances: 3 } }), limits)
+
 attack(
-  'dispatch V11 order',
-  async trial => {
-    const site = await Site.start(trial, { replicas: 3, cloud: { MaxInstances: 3 } })
-    const wishes = await submitAll(site, trial, isWhole ? 60 : 12)
-    for (const { uuid } of wishes) await until(() => site.stateOf(uuid)).toBe('Complete')
-    const begun = wishes.map(wish => ({ ...wish, begunMs: site.witness.begins(wish.uuid)[0]!.atMs }))
-    trial.landed(begun.length)
-    for (const words of inversions(begun)) trial.violation(`V11 ${words}`)
-    await site.judge()
-  },
-  { concurrent: true, limitMs: 300_000 },
+  'dispatch V11 order on machines for two',
+  trial =>
+    keepOrder(
+      trial,
+      {
+        types: { medium: { VCPUs: 2, RAM: '8GiB', Price: 0.2 } },
+        cloud: { MaxInstances: 2, MaxRunningContainersPerInstance: 2 },
+      },
+      // A machine starts them one after another.
+      1_000,
+    ),
+  limits,
 )
