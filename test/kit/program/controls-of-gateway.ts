@@ -74,7 +74,7 @@ export const controlsOfGateway: readonly Control[] = [
     edits: [
       {
         file: 'src/gateway/policy/target.ts',
-        find: "if (hasDotSegment(path)) return 'the address has dot segments'",
+        find: "if ((path.includes('/.') || path.includes('/%')) && hasDotSegment(path)) return 'the address has dot segments'",
         replace: '',
       },
     ],
