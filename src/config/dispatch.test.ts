@@ -119,7 +119,7 @@ describe('the block dispatch', () => {
     [{ CloudVMs: { SSHPort: '65536' } }, 'dispatch.CloudVMs.SSHPort: not a port'],
     [
       { CloudVMs: { MaxRunningContainersPerInstance: 101 } },
-      'dispatch.CloudVMs.MaxRunningContainersPerInstance: Too big: expected number to be <=100',
+      'dispatch.CloudVMs.MaxRunningContainersPerInstance: Too big: expected number to be <=10',
     ],
     [{ CloudVMs: { Azure: 1 } }, 'dispatch.CloudVMs.Azure: unknown key'],
     [{ CloudVMs: { ResourceTags: { 'a\nb': 'c' } } }, 'dispatch.CloudVMs.ResourceTags.a\nb: not a permitted name'],

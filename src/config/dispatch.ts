@@ -10,8 +10,8 @@ const count = (value: number) => z.number().int().positive().default(value)
 const countOrZero = (value: number) => z.number().int().nonnegative().default(value)
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u
 
-/** Containers that share a machine. Each has a supervisor there, and a part of the machine's record. */
-export const mostPerMachine = 100
+/** Containers that share a machine: what each of them runs, 768 KiB at most, is in one list of its runner. */
+export const mostPerMachine = 10
 
 /** What a cloud takes as a tag or a name, and a log prints. */
 const text = (most: number) =>
@@ -118,7 +118,7 @@ const cloudVMs = z.strictObject({
     .nonnegative()
     .max(mostPerMachine)
     .default(1)
-    .describe('containers that may share a machine, where it has room for them; 0: as many as fit, 100 at most'),
+    .describe('containers that may share a machine, where it has room for them; 0: as many as fit, 10 at most'),
   InitialQuotaEstimate: countOrZero(0).describe(
     'machines at once until the first ones have started; 0: `MaxInstances`',
   ),

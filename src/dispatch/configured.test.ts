@@ -38,7 +38,7 @@ describe('rulesOf', () => {
   it('lets as many containers share a machine as it may bear, where Arvados has no limit', () => {
     const most = (MaxRunningContainersPerInstance: number) =>
       rulesOf({ ...config, CloudVMs: { ...config.CloudVMs, MaxRunningContainersPerInstance } }).maxContainersPerMachine
-    expect([0, 1, 4].map(most)).toEqual([100, 1, 4])
+    expect([0, 1, 4].map(most)).toEqual([10, 1, 4])
   })
 
   it('takes 0 for no limit, as Arvados does', () => {

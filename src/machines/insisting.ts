@@ -22,7 +22,7 @@ export function insisting(store: Store, own: Ownership, { clock, signal, call }:
     send: uuid => insist(lease, () => store.send(own, uuid)),
     tell: (uuid, run, told) => insist(lease, () => store.tell(own, uuid, run, told)),
     appendLog: (uuid, run, entries) => insist(lease, () => store.appendLog(own, uuid, run, entries)),
-    adopt: found => insist(lease, () => store.adopt(own, found)),
+    adopt: (found, most) => insist(lease, () => store.adopt(own, found, most)),
     gone: () => insist(lease, () => store.gone(own)),
     floor: epoch => insist(lease, () => store.floor(own, epoch)),
   }

@@ -3,6 +3,7 @@
  * what runs there. The machine obeys this channel alone by now, so what its list lacks does not run, and cannot begin by
  * anything that was sent before.
  */
+import { mostPerMachine } from '../config/dispatch.ts'
 import type { MachineRuns } from '../dispatch/attached.ts'
 import { sentOf } from '../dispatch/container.ts'
 import type { FoundRun } from '../store/dispatch/keeping-words.ts'
@@ -37,7 +38,8 @@ export async function takeInventory(context: MachineContext, { runs }: MachineRu
     let answer = await keeping.adopt(run)
     if (answer === 'busy') {
       await makeRoom(context, found, live)
-      answer = await keeping.adopt(run)
+      // It runs, whatever the configuration says by now: the limit may be lower than when it was assigned.
+      answer = await keeping.adopt(run, mostPerMachine)
     }
     if (answer === 'other') strays.push(run)
     if (answer !== 'busy' && answer !== 'ahead') continue

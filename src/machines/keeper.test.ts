@@ -145,6 +145,16 @@ test('what a machine runs in truth takes the place of what the records have, and
   await end(site, life)
 })
 
+test('what a machine runs gets its places when more run there than may do so by now', async () => {
+  const site = new Site(booted)
+  site.listed = [{ uuid, run: 90, seal: 's' } as never]
+  site.onAdopt = (_, most) => (most === undefined ? 'busy' : 'adopted')
+  const life = site.live('serve')
+  await until(() => site.log).toContain('asked what it runs')
+  expect(site.log.filter(each => each.startsWith('adopted'))).toEqual([`adopted ${uuid}`, `adopted ${uuid}`])
+  await end(site, life)
+})
+
 test('nothing is killed, and the machine stays in doubt, when the records have no place for what it runs', async () => {
   const site = new Site(booted)
   site.listed = [{ uuid, run: 90, seal: 's' } as never]

@@ -161,7 +161,10 @@ export class Keeper {
       if (!brief.containers.some(each => each.uuid === uuid)) this.#started.delete(uuid)
     // A start may take long.
     for (const each of killed) await this.#killContainer(link, each, others.length === 0)
-    for (const each of others) await this.#start(link, brief, each)
+    for (const each of others) {
+      await this.#start(link, brief, each)
+      await this.#tellProbe()
+    }
   }
 
   async #tellProbe(): Promise<void> {

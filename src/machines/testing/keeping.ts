@@ -51,9 +51,9 @@ export function keepingOf(site: Site) {
       site.log.push(`logged ${entries.map(([seq]) => seq).join(' ')}`)
       return entries.at(-1)![0]
     },
-    adopt: async (_: unknown, { uuid: of }: Listed) => {
+    adopt: async (_: unknown, { uuid: of }: Listed, most?: number) => {
       site.log.push(`adopted ${of}`)
-      return site.onAdopt(of)
+      return site.onAdopt(of, most)
     },
     floor: async (_: unknown, epoch: number) => {
       site.log.push(`floored ${epoch}`)

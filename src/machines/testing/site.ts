@@ -56,7 +56,8 @@ export class Site {
   onDestroy: () => Promise<void> = async () => {}
   onStart: () => void | Promise<void> = () => {}
   isTaken = false
-  onAdopt: (uuid: string) => 'known' | 'adopted' | 'other' | 'busy' = () => 'known'
+  /** `most`: where the limit of the configuration does not hold. */
+  onAdopt: (uuid: string, most?: number) => 'known' | 'adopted' | 'other' | 'busy' = () => 'known'
   killAnswer: 'killing' | 'unknown' = 'killing'
   startAnswer: Awaited<ReturnType<RunnerLink['start']>> = 'started'
   line: Line | undefined

@@ -126,9 +126,10 @@ export class KeepingStore {
 
   /**
    * After a loss: writes what a machine runs. The caller has checked the seal of its warrant.
+   * @param most containers that may share the machine. Default: as many as the configuration says
    * @throws {Fenced} when no longer the owner
    */
-  async adopt(by: Ownership, found: FoundRun): Promise<FoundAnswer> {
+  async adopt(by: Ownership, found: FoundRun, most = this.#mostContainers): Promise<FoundAnswer> {
     const { uuid, run, view, shape, priority, sealedSpec, running, startedMs, gateway, end } = found
     const op = opOf(uuid)
     if (op === undefined || !Number.isSafeInteger(run)) return 'ahead'
@@ -137,7 +138,7 @@ export class KeepingStore {
       ...[uuid, op, view.owner, run, running ? '1' : '', whole(startedMs)],
       ...[wellFormed(view), sealedSpec, groupOf(shapeText), shapeText, priority, view.container_count_max],
       ...[
-        ...[this.#mostAttempts, this.#mostContainers],
+        ...[this.#mostAttempts, most],
         ...(end ? wordsOf({ what: 'ended', ...end }) : ['', 0, gateway?.address ?? '', gateway?.pin ?? '']),
       ],
     ])

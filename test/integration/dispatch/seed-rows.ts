@@ -54,7 +54,7 @@ export const dispatchRows: readonly SeedRow[] = [
       ],
       [attacks('places'), 'dispatch V1 places of a machine'],
     ],
-    departs: 'the default is 1, where that of Arvados is 0; at most 100 share one, and all of one tenant',
+    departs: 'the default is 1, where that of Arvados is 0; at most 10 share one, and all of one tenant',
   },
   {
     id: 'D-04',

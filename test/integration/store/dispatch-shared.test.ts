@@ -186,7 +186,8 @@ test('after a loss a machine gets back all that it runs, as many as may share it
   const [second, third] = [await lost(), await lost()]
   const answers = [await two.keeping.adopt(first.by, second), await two.keeping.adopt(first.by, third)]
   expect(answers).toEqual(['adopted', 'busy'])
+  expect(await two.keeping.adopt(first.by, third, 3)).toBe('adopted')
   expect((await two.machine(first.by.name)).containers.map(({ uuid }) => uuid)).toEqual(
-    [first.uuid, second.uuid].toSorted(),
+    [first.uuid, second.uuid, third.uuid].toSorted(),
   )
 })
