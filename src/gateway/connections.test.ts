@@ -181,7 +181,39 @@ describe.concurrent('Connections', () => {
     await answered(one!, first)
     await once(first, 'data')
     await answered(three!, first)
-    expect([apps.length, three!.reusedSocket]).toEqual([1, false])
+    expect([apps.length, three!.reusedSocket]).toEqual([1, true])
+  })
+
+  it('keeps none that the app has half closed, also one that may stay so', async () => {
+    const { ask, app, port } = await start()
+    const dial = async () => {
+      const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+      await once(socket, 'connect')
+      return socket
+    }
+    const asked = ask({ connect: dial })
+    const first = await app(1)
+    await once(first, 'data')
+    first.end(ok)
+    const [answer] = await once(asked, 'response')
+    const ended = once(answer.socket, 'end')
+    answer.resume()
+    await ended
+    await new Promise(setImmediate)
+    const next = ask({ connect: dial })
+    const second = await app(2)
+    await once(second, 'data')
+    await answered(next, second)
+    expect(next.reusedSocket).toBe(false)
+  })
+
+  it('keeps no crowd of requests that were given up while they waited', async () => {
+    const { ask, app, connections, port } = await start({ most: 1 })
+    ask()
+    await once(await app(1), 'data')
+    for (let left = 1000; left > 0; left--) ask().destroy()
+    const { waiting } = connections.to('127.0.0.1', port) as unknown as { readonly waiting: number }
+    expect(waiting).toBeLessThanOrEqual(64)
   })
 
   it('connects for the next one when a connection ends', async () => {

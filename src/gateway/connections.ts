@@ -30,6 +30,8 @@ interface Waiting {
   readonly connect: Connect | undefined
 }
 
+/** Of these so many may stay where no more wait. */
+const mostGivenUp = 64
 /** Between two looks for those that were free for too long; each request looks too. */
 const sweepMs = 500
 /** The kernel then begins to look whether the other side of a connection is there still. */
@@ -91,6 +93,7 @@ class AppConnections implements LineKeeper {
   readonly #waiting: Waiting[] = []
   /** On their way to the app by `connect`. */
   #dialing = 0
+  #mostWaiting = mostGivenUp
 
   constructor(address: Address, options: ConnectionsOptions, onUse: () => void) {
     this.#address = address
@@ -110,7 +113,22 @@ class AppConnections implements LineKeeper {
       request.reusedSocket = true
       line.carry(request)
     } else if (this.#open.size + this.#dialing < this.options.most) this.#connect({ request, connect })
-    else this.#waiting.push({ request, connect })
+    else this.#wait({ request, connect })
+  }
+
+  /** Requests that wait, and some that were given up meanwhile. */
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
+  #wait(waiting: Waiting): void {
+    // Nobody tells of one that was given up.
+    if (this.#waiting.length >= this.#mostWaiting) {
+      const left = this.#waiting.filter(({ request }) => !request.destroyed)
+      this.#waiting.splice(0, this.#waiting.length, ...left)
+      this.#mostWaiting = Math.max(mostGivenUp, 2 * left.length)
+    }
+    this.#waiting.push(waiting)
   }
 
   close(): void {
@@ -127,6 +145,7 @@ class AppConnections implements LineKeeper {
   freed(line: Line, lifeMs: number): void {
     const next = this.#nextWaiting()
     if (next) {
+      next.request.reusedSocket = true
       line.carry(next.request)
       return
     }

@@ -33,6 +33,8 @@ export class Exchange {
   #answer: IncomingMessage | undefined
   #information = 0
   #isOver = false
+  /** That left HTTP, and that nobody but this has by now. */
+  #switching: Duplex | undefined
 
   constructor(parts: ExchangeParts) {
     this.#parts = parts
@@ -166,6 +168,7 @@ export class Exchange {
   }
 
   readonly #onUpgrade = (answer: IncomingMessage, app: Duplex, early: Buffer) => {
+    this.#switching = app
     // Node has left the socket, with its errors.
     app.on('error', () => this.#fail('refused'))
     app.once('close', () => this.#fail('refused'))
@@ -223,6 +226,7 @@ export class Exchange {
     this.#body?.stop()
     this.#answerBody?.stop()
     upstream.destroy()
+    this.#switching?.destroy()
     if (ending === 'cut') outgoing.destroy()
     else if (ending !== 'gone') this.#forgetUpload()
   }

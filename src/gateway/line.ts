@@ -33,6 +33,7 @@ export class Line {
     this.#keeper = keeper
     socket.on('data', this.#onData)
     socket.on('error', onError)
+    socket.on('end', this.#onEnd)
     socket.on('timeout', this.#onTimeout)
     socket.on('close', this.#onClose)
     // By Node: nothing of its request is left, or it carries another protocol from now on.
@@ -52,6 +53,11 @@ export class Line {
     if (this.socket.listenerCount('data') === 1) this.socket.destroy()
   }
 
+  /** It may stay writable, and a request that gets it would wait for an answer that cannot come. */
+  readonly #onEnd = () => {
+    if (!this.#request) this.socket.destroy()
+  }
+
   readonly #onTimeout = () => {
     if (this.#request) this.#request.emit('timeout')
     else this.socket.destroy()
@@ -61,7 +67,7 @@ export class Line {
     const { socket } = this
     const request = this.#request
     // Bytes that wait for a reader are no answer to the next request either.
-    const isClean = socket.writable && socket.readableLength === 0
+    const isClean = socket.writable && !socket.readableEnded && socket.readableLength === 0
     const lifeMs = request?.shouldKeepAlive && isClean ? this.#lifeMs(request) : 0
     this.#request = undefined
     // Whatever comes is to be seen.
@@ -82,6 +88,7 @@ export class Line {
     const { socket } = this
     socket.off('data', this.#onData)
     socket.off('error', onError)
+    socket.off('end', this.#onEnd)
     socket.off('timeout', this.#onTimeout)
     socket.off('close', this.#onClose)
     socket.off('free', this.#onFree)

@@ -36,6 +36,8 @@ export class Pump {
   }
 
   #request(incoming: IncomingMessage, outgoing: ServerResponse, to: Destination, again: boolean): Promise<Ending> {
+    // Its client has left while it was judged: that is not told again.
+    if (outgoing.closed || outgoing.req.socket.destroyed) return Promise.resolve('gone')
     return new Promise(resolve => {
       const headers = requestHeaders(to.headers, incoming)
       if (headers === undefined) {
@@ -60,6 +62,7 @@ export class Pump {
    * @param head bytes after the client's head. The app gets none of them before it has changed the protocol.
    */
   async upgrade(incoming: IncomingMessage, socket: Socket, head: Buffer, to: Destination): Promise<Ending> {
+    if (socket.destroyed) return 'gone'
     // The bytes of a body would be those of the other protocol.
     if (hasBody(incoming)) return 'unframed'
     const headers = upgradeHeaders(to.headers, incoming.headers.upgrade!, incoming.method)
