@@ -3,12 +3,14 @@
  * what runs there. The machine obeys this channel alone by now, so what its list lacks does not run, and cannot begin by
  * anything that was sent before.
  */
-import { mostPerMachine } from '../config/dispatch.ts'
 import type { MachineRuns } from '../dispatch/attached.ts'
 import { sentOf } from '../dispatch/container.ts'
 import type { FoundRun } from '../store/dispatch/keeping-words.ts'
 import { gatewayOf } from './gateway.ts'
 import type { MachineContext } from './shape.ts'
+
+/** A list has no more either. */
+const noLimit = Number.MAX_SAFE_INTEGER
 
 export interface Inventory {
   /** Runs that their container has no more: to be ended, and told to nobody. */
@@ -39,7 +41,7 @@ export async function takeInventory(context: MachineContext, { runs }: MachineRu
     if (answer === 'busy') {
       await makeRoom(context, found, live)
       // It runs, whatever the configuration says by now: the limit may be lower than when it was assigned.
-      answer = await keeping.adopt(run, mostPerMachine)
+      answer = await keeping.adopt(run, noLimit)
     }
     if (answer === 'other') strays.push(run)
     if (answer !== 'busy' && answer !== 'ahead') continue
