@@ -215,6 +215,12 @@ export const controlsOfDispatch: readonly Control[] = [
         find: '[...byPriority.keys()].sort((a, b) => b - a)',
         replace: '[...byPriority.keys()].sort((a, b) => a - b)',
       },
+      {
+        // Else the send would put it right.
+        file: 'src/store/commands/include/containers.lua',
+        find: "redis.call('ZRANGE', group_key(container.group), 0, 49)",
+        replace: "redis.call('ZRANGE', group_key(container.group), 0, 49, 'REV')",
+      },
     ],
   },
   {

@@ -7,6 +7,7 @@ import { files } from '../../../../src/clouds/loopback/folder.ts'
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import { DispatchFleet, type DispatchFleetOptions, type Wish } from '../../../kit/dispatch/fleet.ts'
 import { type Expected, type Found, Witness } from '../../../kit/dispatch/witness.ts'
+import { controlVariable } from '../../../kit/program/controls.ts'
 import { isWhole } from '../points.ts'
 
 export const patience = { timeout: 60_000, interval: 50 }
@@ -169,7 +170,7 @@ export class Site {
 export const serverOf = (site: Site, instance: string): number =>
   Number(readFileSync(site.fleet.cloud.pathOf(instance, files.process), 'utf8').split(' ')[0])
 
-/** Half a minute of a whole machine each: a run that is not whole has one attack for each promise. */
+/** Half a minute of a whole machine each: a run that is not whole has one attack for each promise, unless a control needs more. */
 export const attackInFull: typeof attack = (...args) => {
-  if (isWhole) attack(...args)
+  if (isWhole || process.env[controlVariable]) attack(...args)
 }
