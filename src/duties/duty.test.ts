@@ -4,7 +4,7 @@ import { Duty, type DutyRest, type Take } from './duty.ts'
 
 /** A lease, and a log of its changes. */
 function lease() {
-  const state = { holder: '', log: [] as string[] }
+  const state = { holder: '', log: [] as string[], isLost: false }
   const of = (name: string) => ({
     acquireTask: async (key: string) => {
       if (state.holder) return null
@@ -14,7 +14,7 @@ function lease() {
         state.holder = ''
         state.log.push(`${name} gives back`)
       }
-      return { token: `token of ${name}`, release }
+      return { token: `token of ${name}`, release, isLost: state.isLost }
     },
   })
   return { state, of }
@@ -69,6 +69,19 @@ describe('Duty', () => {
     expect(log).toEqual(['one takes lease'])
     await duty.stop()
     expect(log).toEqual(['one takes lease', 'one ends', 'one gives back'])
+  })
+
+  it('takes the lease anew when it was lost between rounds', async () => {
+    const common = lease()
+    common.state.isLost = true
+    const { clock, log } = onDuty(async take => {
+      await take()
+      return { ms: 100, keep: true }
+    }, common)
+    await clock.sleepBetween(100, 100)
+    clock.advance(100)
+    await clock.sleepBetween(100, 100)
+    expect(log).toEqual(['one takes lease', 'one ends', 'one gives back', 'one takes lease'])
   })
 
   it('has no lease when another replica holds it', async () => {

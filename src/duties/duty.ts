@@ -72,6 +72,8 @@ export class Duty {
 
   async #take(): Promise<string | null> {
     const { leases, lease } = this.#options
+    // A process that was halted lost it. Whoever kept it so would write nothing any more.
+    if (this.#held?.isLost) await this.#giveBack()
     this.#held ??= await leases.acquireTask(lease, true)
     return this.#held?.token ?? null
   }

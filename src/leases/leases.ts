@@ -27,6 +27,8 @@ export interface Lease extends Ownership {
 /** The lease of a task, kept until its release. It may be lost unnoticed, so every write under it has its token. */
 export interface TaskLease {
   readonly token: string
+  /** Whether a renewal has found that this token holds it no more. Default: that is not known. */
+  readonly isLost?: boolean
   release(): Promise<void>
 }
 
@@ -154,14 +156,18 @@ export class Leases {
       return null
     }
     const rest: Rest = { ms: ttlMs * extendEvery }
+    let isLost = false
     const renew = async () => {
-      await tasks.renew(key, taken.token, ttlMs)
+      isLost ||= !(await tasks.renew(key, taken.token, ttlMs))
       return rest
     }
     const loop = new Loop({ clock, round: renew, failed: () => rest })
     loop.start(rest)
     return {
       token: taken.token,
+      get isLost() {
+        return isLost
+      },
       release: async () => {
         // A renewal in flight is not awaited: it will find another token or none.
         void loop.stop()

@@ -8,9 +8,9 @@ export class TaskStore {
     this.#connection = connection
   }
 
-  /** Extends a lease to `ttlMs` from now, if this token still holds it. */
-  async renew(key: string, token: string, ttlMs: number): Promise<void> {
-    await this.#connection.run('renew-lease', [key], [token, ttlMs])
+  /** Extends a lease to `ttlMs` from now, if this token still holds it. @returns whether it does */
+  async renew(key: string, token: string, ttlMs: number): Promise<boolean> {
+    return (await this.#connection.run('renew-lease', [key], [token, ttlMs])) === 1
   }
 
   /** Frees a lease that lasts too long because Redis' clock stepped back: its holder may have died. */

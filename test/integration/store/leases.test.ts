@@ -85,6 +85,14 @@ describe('leases on Redis', () => {
     expect(await store().redis.exists(compareLease())).toBe(0)
   })
 
+  test('the lease of a task is known to be lost once it was not renewed in time', async () => {
+    const held = await leases.acquireTask(compareLease(), true)
+    expect(held!.isLost).toBe(false)
+    await store().redis.del(compareLease())
+    await vi.waitUntil(() => held!.isLost, { timeout: 5000, interval: 20 })
+    await held!.release()
+  })
+
   test('a duty’s lease lasts a third of the TTL, a second at least', async () => {
     const lasts = async (of: Leases) => {
       const held = await of.acquireTask(compareLease(), true)
