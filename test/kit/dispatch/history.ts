@@ -315,7 +315,13 @@ export class History {
         startedMs: 1,
         ...end,
       }
-      const answer = await keeping.adopt(by, { ...found, view: { ...view(), uuid } })
+      const whole = { ...found, view: { ...view(), uuid } }
+      let answer = await keeping.adopt(by, whole)
+      if (answer === 'busy') {
+        // As a keeper does: what is over makes room, then what runs there is adopted whatever the limit says.
+        await this.#tell(keeper)
+        answer = await keeping.adopt(by, whole, Number.MAX_SAFE_INTEGER)
+      }
       if (answer === 'adopted') this.counts.adopted += 1
       if (answer === 'busy') isWhole = false
       if (answer === 'other') vm!.runs.delete(uuid)
