@@ -81,7 +81,7 @@ async function takeOver(site: Site, victim: Replica, heir: Replica, count: numbe
     ...{ p50_s: round(median(seconds), 2), p99_s: round(percentile(seconds, 0.99), 2) },
     ...{ last_s: round(Math.max(...seconds), 2), by_limit: round(Math.max(...seconds) / limitS, 2) },
     last_real_s: round(Math.max(...real.map(at => (at - sinceMs) / 1000)), 2),
-    // Of the heir's one thread, from the kill on.
+    // The heir has one thread: its processor time from the kill on.
     processor_s: round(cpuSeconds(heir.pid) - beforeS, 1),
   }
 }

@@ -96,7 +96,7 @@ async function takeAway(
   report: AllReport,
   tell: (text: string) => void,
 ): Promise<AllReport> {
-  tell('\n7. ada deletes the namespace of her team. What was used stays billed:')
+  tell('\n7. ada deletes the namespace of her team. Her bill stays:')
   const seconds = await remove({ ...site, admin: site.kubectl, signal }, tell)
   const remains = await remainsOf(site)
   requireRemains(remains)

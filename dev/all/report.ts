@@ -62,7 +62,7 @@ export interface Remains {
   readonly objects: readonly string[]
   /** Of the cloud. */
   readonly machines: number
-  /** Rows that say who pays. What was used stays billed. */
+  /** Rows that say who pays. The bill of what was used stays. */
   readonly rows: number
   readonly amounts: number
 }

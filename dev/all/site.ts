@@ -32,7 +32,7 @@ const quota = { pods: '4', 'requests.cpu': '1' }
 
 const idle = {
   ...ofLabs,
-  // Of an app requests through the gateway count, and nothing else.
+  // An app counts as used by requests through the gateway, and by nothing else.
   rules: [
     { name: 'apps', match: { kinds: ['app' as const] }, sources: ['traffic' as const], ...rule },
     ...ofLabs.rules,
@@ -71,7 +71,7 @@ export interface AllOptions {
 export async function startAll(all: AllOptions): Promise<AllSite> {
   const { options, stateDir, tools, progress, signal } = all
   const tokens = makeTokens()
-  // Of a lab without a Hub: by this token the idle engine asks what its kernels do.
+  // By this token the idle engine asks a lab without a Hub what its kernels do.
   const lab = { env: { JUPYTER_TOKEN: randomBytes(16).toString('hex') } }
   const statements = [
     ...definitionOf('public', billTable, 'skylab'),

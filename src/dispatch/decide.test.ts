@@ -1,22 +1,11 @@
 /** What a pass decides, case by case. */
 import { describe, expect, test } from 'vitest'
-import { decide } from './decide.ts'
-import { someShapes, someTypes } from './testing/arbitrary.ts'
-import { machineOf, needOf, someRules, waitingOf } from './testing/world.ts'
+import { decidedBy, fresh, now, sent, unsent } from './testing/cases.ts'
+import { someRules, waitingOf } from './testing/world.ts'
 import { calm } from './throttle.ts'
-import type { Input, Machine } from './types.ts'
+import type { Input } from './types.ts'
 
-const now = 10_000_000
-const decided = (over: Partial<Input>) =>
-  decide({
-    ...{ shapes: someShapes, types: someTypes, rules: someRules, throttle: calm, nowMs: now, queue: [], machines: [] },
-    ...over,
-  })
-const fresh = (id: string, type: string, over: Partial<Machine> = {}) =>
-  machineOf(id, type, { sinceMs: now - 1, probedMs: now - 1, ...over })
-const need = needOf(1)
-const unsent = (uuid: string) => ({ uuid, sent: false, supervisor: false, need })
-const sent = (uuid: string) => ({ uuid, sent: true, supervisor: false, need })
+const decided = decidedBy(someRules)
 
 describe('decide takes', () => {
   const queue = [waitingOf('c', 'one')]

@@ -1,23 +1,12 @@
 /** What a pass decides of machines that several containers may share, case by case. */
 import { describe, expect, test } from 'vitest'
-import { decide } from './decide.ts'
-import { someShapes, someTypes } from './testing/arbitrary.ts'
-import { gib, machineOf, needOf, someRules, typeOf, waitingOf } from './testing/world.ts'
+import { decidedBy, fresh, sent, unsent } from './testing/cases.ts'
+import { gib, needOf, someRules, typeOf, waitingOf } from './testing/world.ts'
 import { calm } from './throttle.ts'
-import type { Input, Machine } from './types.ts'
+import type { Machine } from './types.ts'
 
-const now = 10_000_000
 const rules = { ...someRules, maxContainersPerMachine: 3, maximumPriceFactor: 10 }
-const given = (over: Partial<Input>) =>
-  decide({
-    ...{ shapes: someShapes, types: someTypes, rules, throttle: calm, nowMs: now, queue: [], machines: [] },
-    ...over,
-  })
-const fresh = (id: string, type: string, over: Partial<Machine> = {}) =>
-  machineOf(id, type, { sinceMs: now - 1, probedMs: now - 1, ...over })
-const need = needOf(1)
-const unsent = (uuid: string) => ({ uuid, sent: false, supervisor: false, need })
-const sent = (uuid: string) => ({ uuid, sent: true, supervisor: false, need })
+const given = decidedBy(rules)
 
 describe('decide with machines that several containers may share', () => {
   const ones = (...uuids: string[]) => uuids.map((uuid, i) => waitingOf(uuid, 'one', { queuedMs: i }))

@@ -2,11 +2,13 @@
  * The outbox of bills: what turns and compares leave for the one replica that sends. It may be lost: a compare of the table with
  * the LNamespaces puts again whatever is missing, and the table itself refuses what is older.
  */
+
 import { z } from 'zod'
 import { type Bill, inOrder, isEnd } from '../base/bill.ts'
 import { parseJson } from '../base/json.ts'
 import type { Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
+import { pairsOf } from './pairs.ts'
 
 /** `older`: something newer was put, or the end; `full`: nothing more is put, and a compare finds it when there is room. */
 export type BillAnswer = 'put' | 'same' | 'older' | 'full'
@@ -122,9 +124,6 @@ function fieldOf(bill: Bill): string {
   if (isEnd(bill)) return `${bill.uid}:end`
   return `${bill.uid}:${bill.generation}${bill.revision === 0 ? '' : `.${bill.revision}`}`
 }
-
-const pairsOf = (flat: readonly string[]): (readonly [string, string])[] =>
-  Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i]!, flat[2 * i + 1]!])
 
 /** A time and a bill. */
 function parsed(text: string): { readonly atMs: number; readonly bill?: Bill } {

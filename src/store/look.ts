@@ -1,4 +1,6 @@
 /** The answer to a look for operations to own. */
+import { pairsOf } from './pairs.ts'
+
 export interface Look {
   /** Redis' clock */
   readonly nowMs: number
@@ -24,4 +26,4 @@ export const readLook = ([now, , waiting, owned, overdue]: LookAnswer, all: bool
 })
 
 const scored = (flat: readonly string[]): [name: string, score: number][] =>
-  Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i]!, Number(flat[2 * i + 1])])
+  pairsOf(flat).map(([name, score]) => [name, Number(score)])

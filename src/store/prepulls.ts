@@ -1,6 +1,8 @@
 /** The records of prepulling in Redis: nodes onto which images were pulled, and failures. One replica writes them. */
+
 import type { Connection } from './connection.ts'
 import type { Keys } from './keys.ts'
+import { pairsOf } from './pairs.ts'
 
 /** An image that could not be pulled. */
 export interface PullFailure {
@@ -84,8 +86,7 @@ export class PrepullStore {
 }
 
 function mapOf<T>(flat: readonly string[], read: (text: string) => T): Map<string, T> {
-  const entries = Array.from({ length: flat.length / 2 }, (_, i): [string, T] => [flat[2 * i]!, read(flat[2 * i + 1]!)])
-  return new Map(entries)
+  return new Map(pairsOf(flat).map(([name, text]) => [name, read(text)]))
 }
 
 /** Messages that were cut elsewhere may end in half a character. */

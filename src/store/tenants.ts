@@ -1,7 +1,9 @@
 /** The commands for the events of tenants. What they tell is kept by Kubernetes: here it may be lost. */
+
 import type { Connection } from './connection.ts'
 import type { Family } from './family.ts'
 import type { Keys } from './keys.ts'
+import { pairsOf } from './pairs.ts'
 import { readSeries, type StoredEvent } from './series.ts'
 import type { EventStream } from './streams.ts'
 
@@ -61,7 +63,7 @@ export class TenantStore {
     const number = /^\d{1,15}$/.test(version) ? version : '0'
     const args = [name, uid, generation, number, ready, JSON.stringify(list), keepMs, mostEvents]
     const flat = (await this.#connection.run('tell-tenant', keys, args)) as string[]
-    return Array.from({ length: flat.length / 2 }, (_, i) => ({ event: flat[2 * i]!, data: flat[2 * i + 1]! }))
+    return pairsOf(flat).map(([event, data]) => ({ event, data }))
   }
 
   /** The stream of a tenant that exists, with a series for each generation; a follower goes on from one to the next. */

@@ -18,7 +18,8 @@ export function createAmountMetrics(registry: Registry) {
       labelNames: ['reason'] as const,
       registers,
     }),
-  } // So that the first one is an increase.
+  }
+  // So that the first one is an increase.
   for (const result of ['sent', 'refused']) metrics.amounts.inc({ result }, 0)
   return metrics
 }

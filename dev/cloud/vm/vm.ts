@@ -48,7 +48,7 @@ export class Vm implements Host {
   async #boot(seed: string): Promise<void> {
     for await (const line of createInterface({ input: this.#child.stdout! })) {
       if (line.trim() !== 'booted') continue
-      // It has the secret of its machine. What was opened stays readable for the machine.
+      // The file has the machine's secret. qemu has it open, and goes on reading it.
       rmSync(seed, { force: true })
       // Nobody reads on, and its writer must not wait.
       this.#child.stdout!.resume()
@@ -103,7 +103,7 @@ function spawnVm(spec: HostSpec, image: VmImage, seed: string, console: string):
   const { id, address, network, card, stateDir } = spec
   const args = [
     ...['--pdeathsig', 'KILL', qemu, '-name', id, '-nodefaults', '-no-user-config', '-display', 'none'],
-    // One that Node and Debian run on, and that is quick to emulate.
+    // This processor is quick to emulate, and Node and Debian run on it.
     ...['-machine', 'q35', '-accel', 'tcg', '-cpu', 'Westmere', '-smp', '1', '-m', memory],
     ...['-kernel', image.kernel, '-initrd', image.initrd],
     ...['-append', 'root=/dev/vda rw console=ttyS0 net.ifnames=0 mitigations=off'],

@@ -1,10 +1,12 @@
 /** The commands of keepers: owners of a machine's operation. Each write is fenced by (op, token). */
+
 import { Fenced, RetryLater } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import type { ContainerView } from '../../dispatch/container.ts'
 import type { Connection } from '../connection.ts'
 import type { Keys } from '../keys.ts'
 import type { Ownership } from '../owners.ts'
+import { pairsOf } from '../pairs.ts'
 import { encodeShape, groupOf, parseMachine, parseShape, wellFormed } from './forms.ts'
 import type {
   FoundAnswer,
@@ -178,11 +180,7 @@ export class KeepingStore {
 
 /** @param flat uuid and reason in turns */
 const cancelledOf = (flat: readonly string[]): ReadonlyMap<string, string> =>
-  new Map(
-    Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i]!, flat[2 * i + 1]!] as const).filter(
-      ([, why]) => why !== '',
-    ),
-  )
+  new Map(pairsOf(flat).filter(([, why]) => why !== ''))
 
 type Answer = [string, ...unknown[]]
 
