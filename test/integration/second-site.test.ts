@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { kustomize } from '../../dev/kube/kustomize.ts'
 import { labels } from '../../src/kube/labels.ts'
-import { installationLabel } from '../../src/labs/rights.ts'
 import { rbacPath } from '../kit/cluster/installation.ts'
 import { AdminKube, type KubeAnswer } from '../kit/cluster/kube.ts'
 import { applySite, writeSite } from '../kit/cluster/site.ts'
@@ -16,28 +15,27 @@ const { kubeconfig, kubectl } = testBed()
 const admin = new AdminKube(kubeconfig)
 const [one, two, three] = ['one', 'two', 'three'].map(name => `site-${name}-${drawn}`) as [string, string, string]
 
-/** Kinds of objects without a namespace. */
-const collections = [
-  `${rbacPath}/clusterroles`,
-  `${rbacPath}/clusterrolebindings`,
-  '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies',
-  '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
-]
+/** Paths of an operator's objects that have no namespace. Other tests change no such object, but may change all others. */
+async function clusterWideIn(folder: string): Promise<string[]> {
+  const objects = parseAllDocuments(await kustomize(kubectl, folder)).map(each => each.toJS())
+  return objects
+    .filter(({ metadata }) => metadata.namespace === undefined)
+    .map(({ apiVersion, kind, metadata: { name } }) => {
+      const plural = `${kind.toLowerCase()}s`.replace(/ys$/, 'ies')
+      return `${apiVersion === 'v1' ? '/api' : '/apis'}/${apiVersion}/${plural}/${name}`
+    })
+}
 
-/** Each object of Skylab and of `installation`, by path; objects of other tests come and go. */
-async function clusterWide(installation: string): Promise<Record<string, object>> {
+/** What is at these paths, without what servers write. @throws {Error} where nothing is */
+async function stateOf(paths: readonly string[]): Promise<Record<string, object>> {
   const found: Record<string, object> = {}
-  for (const path of collections) {
-    const { body } = await admin.request('GET', path)
-    for (const { metadata, ...rest } of body.items) {
-      const of = metadata.labels?.[installationLabel]
-      if (!metadata.name.startsWith('skylab') || (of !== undefined && of !== installation)) continue
-      const { status, ...content } = rest
-      found[`${path}/${metadata.name}`] = { labels: metadata.labels, ...content }
-    }
+  for (const path of paths) {
+    const { status: code, body } = await admin.request('GET', path)
+    if (code !== 200) throw new Error(`${path}: ${code}`)
+    const { metadata, status, ...content } = body
+    found[path] = { labels: metadata.labels, ...content }
   }
-  const { metadata } = await admin.get('Namespace', installation)
-  return { ...found, namespace: metadata.labels }
+  return found
 }
 
 const accountOf = (namespace: string) => `system:serviceaccount:${namespace}:skylab`
@@ -54,9 +52,14 @@ function makeLab(namespace: string, installation: string): Promise<KubeAnswer> {
 const untilItMakesLabs = (namespace: string) =>
   eventually(`rights of ${namespace}`, async () => (await makeLab(namespace, namespace)).status === 201)
 
+let first: readonly string[]
+
 beforeAll(async () => {
   // Rendered for `skylab`, as in docs/deploy.md: kustomize writes the account's namespace into the bindings.
-  await applySite(writeSite({ namespace: one, installation: one, rightsFor: 'skylab' }))
+  const folder = writeSite({ namespace: one, installation: one, rightsFor: 'skylab' })
+  await applySite(folder)
+  first = await clusterWideIn(folder)
+  expect(first.length).toBeGreaterThan(8)
   await untilItMakesLabs(one)
 })
 
@@ -72,12 +75,12 @@ afterAll(async () => {
 
 describe('a second site in a namespace of its own', () => {
   test('changes no object of the cluster or of the first, with the component `second` or without', async () => {
-    const before = await clusterWide(one)
-    expect(Object.keys(before).length).toBeGreaterThan(10)
     const site = { namespace: two, installation: two, rightsFor: two }
-    for (const components of [[], ['second']]) {
-      await applySite(writeSite({ ...site, components }))
-      expect(await clusterWide(one)).toEqual(before)
+    const folders = [[], ['second']].map(components => writeSite({ ...site, components }))
+    const before = await stateOf(first)
+    for (const folder of folders) {
+      await applySite(folder)
+      expect(await stateOf(first)).toEqual(before)
     }
     await untilItMakesLabs(two)
     expect((await makeLab(one, one)).status).toBe(201)
@@ -109,9 +112,9 @@ describe('a second site without a name of its own', () => {
     ['with the rights of the first', 'skylab', `it would be taken from ServiceAccount ${one}/skylab`],
     ['with rights of its own namespace', three, 'it belongs to the installation in the namespace skylab'],
   ])('is refused %s with a reason, and the first works on', async (_, rightsFor, words) => {
-    const before = await clusterWide(one)
+    const before = await stateOf(first)
     await expect(applySite(writeSite({ namespace: three, installation: one, rightsFor }))).rejects.toThrow(words)
-    expect(await clusterWide(one)).toEqual(before)
+    expect(await stateOf(first)).toEqual(before)
     expect((await makeLab(one, one)).status).toBe(201)
     const { status, body } = await makeLab(three, one)
     expect([status, body.message]).toEqual([403, expect.stringContaining('cannot create resource "namespaces"')])

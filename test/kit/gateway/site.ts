@@ -169,13 +169,15 @@ export class GatewaySite {
     return this.send(`${lines.join('\r\n')}\r\n\r\n${body}`, gateway)
   }
 
-  /** Logs somebody in. Resolves with the cookie. */
+  /** Logs somebody in, as people do: after a page that asks to try again they try again. Resolves with the cookie. */
   async login(user: string, gateway = 0): Promise<string> {
-    const type = 'Content-Type: application/x-www-form-urlencoded'
-    const answer = await this.ask('POST /console/login', [type, `Origin: ${origin}`], {
-      body: `token=${user}-token`,
-      gateway,
-    })
+    const headers = ['Content-Type: application/x-www-form-urlencoded', `Origin: ${origin}`]
+    let answer = ''
+    const isAnswered = async () => {
+      answer = await this.ask('POST /console/login', headers, { body: `token=${user}-token`, gateway })
+      return !isLater(answer)
+    }
+    await waitUntil(isAnswered, { what: `a login of ${user}`, limitMs: 20_000 })
     return cookieIn(answer, '__Host-Http-skylab-login')
   }
 
@@ -257,6 +259,9 @@ export function cookieIn(answer: string, name: string): string {
   if (pair === undefined) throw new Error(`no cookie ${name} in ${answer}`)
   return pair
 }
+
+/** On a busy machine Redis may be silent for longer than the gateway waits. */
+const isLater = (answer: string): boolean => statusOf(answer) === 503 && /^retry-after: 1\r$/im.test(answer)
 
 export const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1])
 
