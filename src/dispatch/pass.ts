@@ -111,8 +111,9 @@ export class Pass {
         return
       }
       if (this.#placed.has(this.#input.queue[at]!.uuid)) return
-      const slot = this.#place(at, has && this.#mayKeep(has, at, place) ? has : undefined)
-      if (has && has !== slot) this.#shelves.release(has, place)
+      this.#place(at, has && this.#mayKeep(has, at, place) ? has : undefined)
+      // From here on it has a machine as a user, if at all.
+      if (has) this.#shelves.release(has, place)
     })
   }
 

@@ -62,6 +62,13 @@ describe('decide with machines that several containers may share', () => {
     })
   })
 
+  test('counts one that keeps its place once', () => {
+    const booting = (id: string, ...containers: Machine['containers']) =>
+      fresh(id, 'large', { state: 'booting', containers })
+    const { assign } = given({ queue: ones('a', 'b', 'c'), machines: [booting('1', unsent('a')), booting('2')] })
+    expect(assign.map(({ machine }) => machine)).toEqual(['1', '1'])
+  })
+
   test('puts no two tenants on a machine', () => {
     const queue = [waitingOf('a', 'one', { tenant: 't' })]
     expect(given({ queue, machines: [large('1', sent('x'))] })).toMatchObject({ assign: [], create: [{ tenant: 't' }] })

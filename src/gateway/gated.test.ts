@@ -84,6 +84,7 @@ describe.concurrent('the gate of an exchange', () => {
     const { wires, client, cut } = await waiting(app => void app.write(answer), request)
     cut()
     await wires.when(({ endings }) => endings.length === 1)
+    await wires.apps[0]!.when(({ isOver }) => isOver)
     expect([client.text, wires.endings]).toEqual(['', ['gone']])
   })
 

@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { decide } from '../dispatch/decide.ts'
-import { someTypes } from '../dispatch/testing/arbitrary.ts'
 import { needOf, someRules } from '../dispatch/testing/world.ts'
 import type { Decisions } from '../dispatch/types.ts'
 import { draftsOf, headsOf, inputOf, opOf, sentencesOf, shapeOf } from './mapping.ts'
-import { briefOf, groupOf, nowMs, readingOf, uuidOf, waits } from './testing/reading.ts'
+import { briefOf, groupOf, nowMs, offeredTypes, readingOf, uuidOf, waits } from './testing/reading.ts'
 
-const pool = { types: someTypes, rules: someRules }
+const pool = { types: offeredTypes, rules: someRules }
 const known = { maxContainers: 10, heldOp: 0 }
 const nothing: Decisions = {
   ...{ unassign: [], assign: [], create: [], shutdown: [], fail: [], statuses: [], dueMs: undefined },
@@ -27,6 +26,14 @@ describe('inputOf', () => {
       { id: 'a', state: 'shutdown' },
       { id: 'b', state: 'idle', broken: true },
     ])
+  })
+
+  it('offers nothing on a machine when its type is another one of the cloud now', () => {
+    const machines = [briefOf('a'), briefOf('b', { providerType: 't.former' }), briefOf('c', { providerType: '' })]
+    const input = inputOf(readingOf({ machines, queue: [waits(5), waits(6), waits(7)] }), pool, known)
+    const { assign, shutdown } = decide(input)
+    expect(assign.map(({ machine }) => machine).toSorted()).toEqual(['a', 'c'])
+    expect(shutdown).toEqual([{ machine: 'b', why: 'type' }])
   })
 
   it('has a container as sent once a run was drawn for it', () => {

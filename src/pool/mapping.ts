@@ -1,13 +1,15 @@
 /** Makes the input of a pass of what Redis has, and conditional writes of what the pass decided. Pure. */
+
+import type { OfferedType } from '../dispatch/configured.ts'
 import type { MachineBrief } from '../dispatch/container.ts'
 import { type Limits, limitsOf } from '../dispatch/room.ts'
-import type { Decisions, Input, Machine, MachineType, Need, Placed, Rules, Waiting } from '../dispatch/types.ts'
+import type { Decisions, Input, Machine, Need, Placed, Rules, Waiting } from '../dispatch/types.ts'
 import type { At, Decision, Queued, QueueGroup, Reading } from '../store/dispatch/scheduling.ts'
 import { groupKey, type HeadOf } from './heads.ts'
 
 /** What the operator configured. */
 export interface PoolRules {
-  readonly types: readonly MachineType[]
+  readonly types: readonly Omit<OfferedType, 'addedScratchBytes'>[]
   readonly rules: Rules
 }
 
@@ -29,11 +31,12 @@ export function inputOf(
   { maxContainers, heldOp }: { readonly maxContainers: number; readonly heldOp: HeldOp },
 ): Input {
   const shapes = new Map(groups.map(({ id, need }) => [id, shapeOf(need)]))
+  const offered = new Map(types.map(({ name, providerType }) => [name, providerType]))
   const waiting = (each: Queued): Waiting => ({ ...each, shape: shapes.get(each.shape) ?? each.shape })
   return {
     shapes: new Map(groups.map(({ need }) => [shapeOf(need), need])),
     queue: (heldOp > 0 ? queue.filter(({ uuid }) => !isHeld(uuid, heldOp)) : queue).map(waiting),
-    machines: machines.map(brief => machineOf(brief, heldOp)),
+    machines: machines.map(brief => machineOf(brief, offered, heldOp)),
     types,
     rules: { ...rules, maxContainers },
     throttle,
@@ -41,10 +44,13 @@ export function inputOf(
   }
 }
 
-function machineOf(brief: MachineBrief, heldOp: HeldOp): Machine {
-  const { name, type, tenant, state, sinceMs, probedMs, idleBehavior, broken, ending, containers } = brief
+/** @param offered what the cloud calls each type now */
+function machineOf(brief: MachineBrief, offered: ReadonlyMap<string, string>, heldOp: HeldOp): Machine {
+  const { name, type, providerType, tenant, state, sinceMs, probedMs, idleBehavior, broken, ending, containers } = brief
+  // One that was made as something else has other room than the type has now. '': its cloud does not tell.
+  const isAsOffered = providerType === '' || offered.get(type) === providerType
   return {
-    ...{ id: name, type, tenant, sinceMs, probedMs, idleBehavior, broken: broken !== '' },
+    ...{ id: name, type: isAsOffered ? type : '', tenant, sinceMs, probedMs, idleBehavior, broken: broken !== '' },
     state: ending === '' ? state : 'shutdown',
     containers: containers.map(({ uuid, run, supervisor, need }) => ({
       // What is held counts as sent, so that nobody takes it back: the machine may run it, though Redis has forgotten.

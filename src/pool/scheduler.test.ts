@@ -1,11 +1,10 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
-import { someTypes } from '../dispatch/testing/arbitrary.ts'
 import { needOf, someRules, typeOf } from '../dispatch/testing/world.ts'
 import type { Decision, NewMachine, Outcome, Reading } from '../store/dispatch/scheduling.ts'
 import { silentLogger } from '../telemetry/log.ts'
 import { type PassReport, Scheduler } from './scheduler.ts'
-import { briefOf, groupOf, nowMs, readingOf, uuidOf, waits } from './testing/reading.ts'
+import { briefOf, groupOf, nowMs, offeredTypes, readingOf, uuidOf, waits } from './testing/reading.ts'
 
 /** Whatever can go on without the clock has gone on. */
 async function settled() {
@@ -55,7 +54,7 @@ function schedulerOf(script: Script) {
   const scheduler = new Scheduler({
     ...{ clock, store, lease: 'lease', log: silentLogger(), pollMs: script.pollMs ?? 10_000, scanMs: 2_000 },
     leases: { acquireTask: async () => (script.isTaken ? null : { token: 'token', release }) },
-    pool: { types: someTypes, rules: someRules },
+    pool: { types: offeredTypes, rules: someRules },
     sealer: { ids: 'key', seal: (text, name, nonce, keyId) => [text, name, nonce, keyId].join('|') },
     offerOf: type => ({ ...typeOf(type, 1, 3), providerType: `t.${type}` }),
     lifeMs: 1000,

@@ -137,7 +137,7 @@ function lifeOf(client: ssh2.Client, socket: Socket, address: string): Life {
 }
 
 function logIn(client: ssh2.Client, socket: Socket, life: Life, login: Login): Promise<void> {
-  const { user, key, agent, timeoutMs } = login
+  const { user, key, agent } = login
   // One key, and no other way to log in.
   const method: ssh2.PublicKeyAuthMethod = { type: 'publickey', username: user, key: LoginKey.forLogin(key) }
   return new Promise((resolve, reject) => {
@@ -161,7 +161,8 @@ function logIn(client: ssh2.Client, socket: Socket, life: Life, login: Login): P
           algorithms,
           keepaliveInterval: login.keepaliveMs ?? keepaliveMs,
           keepaliveCountMax: keepaliveMisses,
-          readyTimeout: timeoutMs,
+          // The deadline of the caller ends it.
+          readyTimeout: 0,
         })
       } catch (error) {
         reject(error)
