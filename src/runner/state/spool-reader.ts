@@ -31,10 +31,10 @@ export class SpoolReader {
 
   /** What is there by now and was not read yet, in portions. */
   async *read(): AsyncGenerator<Numbered[]> {
+    // Read before all else, which was written before it: this process may be halted between two reads for as long as a run takes.
+    const ended = this.#folder.ended()
     const first = this.#seq === 0 ? this.#folder.started()?.first : undefined
     if (first) yield this.#next([first])
-    // Read before the segments: whoever wrote it has written all of them.
-    const ended = this.#folder.ended()
     yield* this.#segments()
     if (!ended || this.#isOver) return
     this.#isOver = true

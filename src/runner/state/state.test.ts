@@ -135,6 +135,37 @@ describe('Spool', () => {
   })
 })
 
+describe('SpoolReader', () => {
+  it('skips nothing when a whole run comes between two of its reads', async () => {
+    const run = new RunFolder(folder, uuidOf(1), 5)
+    run.create(warrantOf(uuidOf(1), 5, specOf('')))
+    const runWhole = () => {
+      const spool = new Spool({ folder: run, clock: new ManualClock(), mostBytes: 10_000, onWritten: () => {} })
+      spool.started({})
+      spool.output('stdout', Buffer.from('all'))
+      spool.ended({ exitCode: 0 })
+    }
+    // Halted after the first look, whichever that is.
+    let looks = 0
+    const halted = new Proxy(run, {
+      get: (target, name) => {
+        const value = Reflect.get(target, name)
+        if (typeof value !== 'function') return value
+        return (...args: unknown[]) => {
+          const answer = value.apply(target, args)
+          if (looks++ === 0) runWhole()
+          return answer
+        }
+      },
+    })
+    const reader = new SpoolReader(halted, 0)
+    const kinds: string[] = []
+    for (let round = 0; round < 2; round++)
+      for await (const entries of reader.read()) kinds.push(...entries.map(({ entry }) => entry.kind))
+    expect([kinds, reader.isOver]).toEqual([['running', 'output', 'ended'], true])
+  })
+})
+
 describe('RunFolder', () => {
   it('reads no other names than those of runs', () => {
     for (const name of ['x', `${uuidOf(1)}.01`, `${uuidOf(1)}.1.2`, `${uuidOf(1)}.0`])

@@ -22,8 +22,8 @@ const toApp: readonly (readonly [header: string, secret: string])[] = [
 
 /** Each by the words that a visitor must not get. */
 const fromApp: readonly (readonly [header: string, word: RegExp])[] = [
-  ['Set-Cookie: __Host-Http-skylab-login=x; Secure; Path=/', /__Host-Http-skylab-login=x/],
-  ['Set-Cookie: phapplication-session-id=x; Path=/', /phapplication-session-id=x/],
+  ['Set-Cookie: __Host-Http-skylab-login=its.own; Secure; Path=/', /skylab-login=its\.own/],
+  ['Set-Cookie: phapplication-session-id=its.own; Path=/', /session-id=its\.own/],
   ['Set-Cookie: a=b; Domain=example.org', /Domain/i],
   ['Set-Cookie: a=b; Path=/console/apps/other', /apps\/other/],
   ['X-Accel-Redirect: /internal/secret', /X-Accel/i],
