@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { runAttacks } from './faults/attacks.ts'
+import { runAttacks, tableOf } from './faults/attacks.ts'
 import { runControls } from './faults/controls.ts'
 import { type FaultsOptions, parseFaultsOptions, usage } from './faults/options.ts'
 import { followLines } from './process/follow.ts'
@@ -47,6 +47,12 @@ async function faults(options: FaultsOptions, signal: AbortSignal): Promise<numb
     progress.summary()
     if (existsSync(context.logsFolder)) progress.say(`Logs and histories of what failed: ${context.logsFolder}`)
     return isRight ? 0 : 1
+  } catch (error) {
+    unfollow()
+    // It takes hours: what has ended by then is shown.
+    if (signal.aborted)
+      process.stdout.write(`${tableOf(results)}\nIt was interrupted: what had not ended is not in the table.\n`)
+    throw error
   } finally {
     unfollow()
   }

@@ -49,6 +49,10 @@ export async function runAttacks(context: FaultsContext): Promise<FaultsOutcome>
   return { table: formatTable(rows), isRight: rows.every(({ red }) => red === null) }
 }
 
+/** What has ended so far, of a file of RESULT lines. */
+export const tableOf = (results: string): string =>
+  formatTable(makeRows(parseResults(readFileSync(results, 'utf8')), []))
+
 /** A wing is chosen by its files. */
 const filtersOf = ({ only, filters }: FaultsOptions): readonly string[] =>
   only === undefined || filters.length > 0
