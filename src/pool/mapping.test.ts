@@ -6,7 +6,7 @@ import { draftsOf, headsOf, inputOf, opOf, sentencesOf, shapeOf } from './mappin
 import { briefOf, groupOf, nowMs, offeredTypes, readingOf, uuidOf, waits } from './testing/reading.ts'
 
 const pool = { types: offeredTypes, rules: someRules }
-const known = { maxContainers: 10, heldOp: 0 }
+const known = { maxContainers: 10, heldOp: 0, watchedMs: 0 }
 const nothing: Decisions = {
   ...{ unassign: [], assign: [], create: [], shutdown: [], fail: [], statuses: [], dueMs: undefined },
 }
@@ -34,6 +34,18 @@ describe('inputOf', () => {
     const { assign, shutdown } = decide(input)
     expect(assign.map(({ machine }) => machine).toSorted()).toEqual(['a', 'c'])
     expect(shutdown).toEqual([{ machine: 'b', why: 'type' }])
+  })
+
+  it('ends no machine for its silence when nobody has looked meanwhile', () => {
+    const container = { uuid: uuidOf(5), run: 8, supervisor: false, need: needOf(1) }
+    const silentMs = nowMs - someRules.timeoutProbeMs - 1
+    const machines = [
+      briefOf('a', { state: 'running', sinceMs: silentMs, probedMs: silentMs, containers: [container] }),
+      briefOf('b', { state: 'booting', sinceMs: nowMs - someRules.timeoutBootingMs - 1 }),
+    ]
+    const endedSince = (watchedMs: number) =>
+      decide(inputOf(readingOf({ machines }), pool, { ...known, watchedMs })).shutdown.map(({ why }) => why)
+    expect([endedSince(nowMs - 60_000), endedSince(silentMs)]).toEqual([[], ['unreachable', 'boot']])
   })
 
   it('has a container as sent once a run was drawn for it', () => {

@@ -25,18 +25,27 @@ export const opOf = (uuid: string): number => Number.parseInt(uuid.slice(-15), 3
 
 const isHeld = (uuid: string, heldOp: HeldOp): boolean => heldOp > 0 && opOf(uuid) <= heldOp
 
+/** What a pass knows beside what it reads. */
+export interface Known {
+  readonly maxContainers: number
+  readonly heldOp: HeldOp
+  /** Since when somebody has scheduled without a gap. */
+  readonly watchedMs: number
+}
+
 export function inputOf(
   { groups, queue, machines, throttle, nowMs }: Reading,
   { types, rules }: PoolRules,
-  { maxContainers, heldOp }: { readonly maxContainers: number; readonly heldOp: HeldOp },
+  known: Known,
 ): Input {
+  const { maxContainers, heldOp } = known
   const shapes = new Map(groups.map(({ id, need }) => [id, shapeOf(need)]))
   const offered = new Map(types.map(({ name, providerType }) => [name, providerType]))
   const waiting = (each: Queued): Waiting => ({ ...each, shape: shapes.get(each.shape) ?? each.shape })
   return {
     shapes: new Map(groups.map(({ need }) => [shapeOf(need), need])),
     queue: (heldOp > 0 ? queue.filter(({ uuid }) => !isHeld(uuid, heldOp)) : queue).map(waiting),
-    machines: machines.map(brief => machineOf(brief, offered, heldOp)),
+    machines: machines.map(brief => machineOf(brief, offered, known)),
     types,
     rules: { ...rules, maxContainers },
     throttle,
@@ -45,12 +54,15 @@ export function inputOf(
 }
 
 /** @param offered what the cloud calls each type now */
-function machineOf(brief: MachineBrief, offered: ReadonlyMap<string, string>, heldOp: HeldOp): Machine {
+function machineOf(brief: MachineBrief, offered: ReadonlyMap<string, string>, { heldOp, watchedMs }: Known): Machine {
   const { name, type, providerType, tenant, state, sinceMs, probedMs, idleBehavior, broken, ending, containers } = brief
   // One that was made as something else has other room than the type has now. '': its cloud does not tell.
   const isAsOffered = providerType === '' || offered.get(type) === providerType
   return {
-    ...{ id: name, type: isAsOffered ? type : '', tenant, sinceMs, probedMs, idleBehavior, broken: broken !== '' },
+    ...{ id: name, type: isAsOffered ? type : '', tenant, idleBehavior, broken: broken !== '' },
+    // Nothing was late while nobody looked: after a pause all machines seem silent, and what runs there runs on.
+    sinceMs: state === 'booting' ? Math.max(sinceMs, watchedMs) : sinceMs,
+    probedMs: Math.max(probedMs, watchedMs),
     state: ending === '' ? state : 'shutdown',
     containers: containers.map(({ uuid, run, supervisor, need }) => ({
       // What is held counts as sent, so that nobody takes it back: the machine may run it, though Redis has forgotten.

@@ -35,6 +35,7 @@ function schedulerOf(script: Script) {
   }
   const gate = { at: '', opened: Promise.withResolvers<void>() }
   const store = {
+    watch: async () => 0,
     read: async () => {
       log.push('read')
       return readings.length > 1 ? readings.shift()! : readings[0]!

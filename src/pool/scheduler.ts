@@ -31,7 +31,7 @@ export interface PassReport {
 }
 
 export interface SchedulerOptions extends Omit<WriterOptions, 'store'>, DutyParts {
-  readonly store: Pick<SchedulingStore, 'read' | 'draw' | 'write' | 'explain'>
+  readonly store: Pick<SchedulingStore, 'watch' | 'read' | 'draw' | 'write' | 'explain'>
   /** Key of the lease. */
   readonly lease: string
   readonly pool: PoolRules
@@ -46,6 +46,8 @@ export interface SchedulerOptions extends Omit<WriterOptions, 'store'>, DutyPart
   readonly onPass: (report: PassReport) => void
 }
 
+/** Three polls are a gap, and never less than this: machines that were silent meanwhile have had nobody to answer. */
+const leastGapMs = 60_000
 /** The pause after a pass: the next one covers all rings meanwhile, its own among them. */
 const gatherMs = 100
 /** A pass over much is followed by a rest of twice its time, so that it never takes more than a third of the loop. */
@@ -135,12 +137,13 @@ export class Scheduler {
     const { store, clock, failpoint, onPass, pollMs } = this.#options
     const times = [clock.monotonicMs()]
     const mark = () => times.push(clock.monotonicMs())
-    const reading = await store.read({ perGroup: mostOfGroup, inAll: seenInAll })
-    if (reading === null) return null
+    const watchedMs = await store.watch(token, Math.max(leastGapMs, 3 * pollMs))
+    const reading = watchedMs === null ? null : await store.read({ perGroup: mostOfGroup, inAll: seenInAll })
+    if (watchedMs === null || reading === null) return null
     mark()
     await failpoint('schedule.read')
     this.#maxContainers = this.#limitFor(reading, (await this.#options.overloadedMs?.()) ?? 0)
-    const { decisions, again } = await this.#decide(reading, this.#maxContainers)
+    const { decisions, again } = await this.#decide(reading, this.#maxContainers, watchedMs)
     mark()
     const heldOp = this.#heldOp
     const written = await this.#write(token, reading, decisions)
@@ -156,9 +159,9 @@ export class Scheduler {
   }
 
   /** Each part is short, and others have their turn between them. */
-  async #decide(reading: Reading, maxContainers: number) {
+  async #decide(reading: Reading, maxContainers: number, watchedMs: number) {
     if (reading.unasked === 0) this.#heldOp = 0
-    const input = inputOf(reading, this.#options.pool, { maxContainers, heldOp: this.#heldOp })
+    const input = inputOf(reading, this.#options.pool, { maxContainers, heldOp: this.#heldOp, watchedMs })
     await setImmediate()
     const decisions = decide(input)
     await setImmediate()

@@ -38,6 +38,7 @@ export class DispatchKeys {
   readonly calls: string
   readonly compareLease: string
   readonly scheduleLease: string
+  readonly watched: string
   readonly sweepLease: string
   readonly amountLease: string
   /** What of Arvados' queue is in ours. */
@@ -75,6 +76,7 @@ export class DispatchKeys {
     this.calls = `${tag}dispatch-calls`
     this.compareLease = `${tag}lease-of-dispatch`
     this.scheduleLease = `${tag}lease-of-schedule`
+    this.watched = `${tag}dispatch-watched`
     this.sweepLease = `${tag}lease-of-sweep`
     this.amountLease = `${tag}lease-of-amounts`
     this.mirrored = `${tag}arvados-mirrored`

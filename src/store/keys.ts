@@ -73,6 +73,7 @@
  * | dispatch-calls | string | yes | when the next call of the cloud may be made |
  * | lease-of-dispatch | string | yes | token of the replica that compares with the cloud |
  * | lease-of-schedule | string | yes | token of the replica that schedules |
+ * | dispatch-watched | string | a minute after the last pass, or more | since when somebody has scheduled without a gap |
  * | lease-of-sweep | string | yes | token of the replica that sweeps the cloud |
  * | lease-of-amounts | string | yes | token of the replica that writes what containers cost |
  * | lease-of-arvados | string | yes | token of the replica that mirrors Arvados' queue |

@@ -100,6 +100,7 @@ it('the table of keys has the same types', () => {
     ...{ known: 'app-told', outbox: 'bills', marks: 'bill-marks' },
     ...{
       throttle: 'dispatch-throttle',
+      watched: 'dispatch-watched',
       calls: 'dispatch-calls',
       overload: 'dispatch-overload',
       mirrored: 'arvados-mirrored',

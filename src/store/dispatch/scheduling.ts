@@ -105,6 +105,18 @@ export class SchedulingStore {
     return { machines, nowMs, unasked }
   }
 
+  /**
+   * Says that this replica schedules.
+   * @param gapMs a longer time without such a word is a gap
+   * @returns since when there was no gap, by Redis' clock; null if another replica has the lease
+   * @throws {RetryLater} when Redis does not answer
+   */
+  async watch(token: string, gapMs: number): Promise<number | null> {
+    const { scheduleLease, watched } = this.#keys.dispatch
+    const since = await this.#connection.run('watch-machines', [scheduleLease, watched], [token, Math.ceil(gapMs)])
+    return since === '' ? null : Number(since)
+  }
+
   async #read(name: string, args: (identity: string) => (string | number)[]): Promise<unknown[]> {
     return (await this.#connection.run(name, [this.#keys.dispatch.generation], args)) as unknown[]
   }

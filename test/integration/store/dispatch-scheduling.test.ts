@@ -252,3 +252,14 @@ test('a reading is bounded, and has of each group something', async () => {
   expect(new Set(read.queue.map(({ shape }) => shape)).size).toBe(3)
   expect((await dispatch().scheduling.read({ perGroup: 1, inAll: 1 }))!.queue).toHaveLength(3)
 })
+
+test('watch tells since when somebody has scheduled when there was no gap, and begins anew after one', async () => {
+  const { scheduling, token, store } = dispatch()
+  await store.redis.set(store.keys.dispatch.watched, '5')
+  expect(await scheduling.watch(token, 60_000)).toBe(5)
+  // As Redis does once the gap is over.
+  await store.redis.del(store.keys.dispatch.watched)
+  expect(await scheduling.watch(token, 60_000)).toBeGreaterThan(5)
+  expect(await store.redis.pttl(store.keys.dispatch.watched)).toBeGreaterThan(50_000)
+  expect(await scheduling.watch('another', 60_000)).toBeNull()
+})

@@ -111,7 +111,7 @@ describe('the scheduler', () => {
     }
     const scripted = {
       ...{ read: scheduling.read.bind(scheduling), draw: scheduling.draw.bind(scheduling), write },
-      explain: scheduling.explain.bind(scheduling),
+      ...{ watch: scheduling.watch.bind(scheduling), explain: scheduling.explain.bind(scheduling) },
     }
     const failpoint = (place: string) => {
       if (place !== 'schedule.decided') return
@@ -140,7 +140,7 @@ describe('the scheduler', () => {
     }
     const scripted = {
       ...{ read: scheduling.read.bind(scheduling), draw: scheduling.draw.bind(scheduling), write },
-      explain: scheduling.explain.bind(scheduling),
+      ...{ watch: scheduling.watch.bind(scheduling), explain: scheduling.explain.bind(scheduling) },
     }
     const options = { store: scripted, pollMs: 5_000, rules: { maxInstances: 6, timeoutIdleMs: 0 } }
     await using([options, options, options], async () => {
