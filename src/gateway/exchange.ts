@@ -102,9 +102,8 @@ export class Exchange {
     this.#soonSend(upstream, this.#body)
   }
 
-  readonly #onClientClose = () => {
-    if (!this.#parts.outgoing.writableFinished) this.#fail('gone')
-  }
+  /** After the last byte has left nobody listens any more. */
+  readonly #onClientClose = () => this.#fail('gone')
 
   readonly #onAnswer = (answer: IncomingMessage) => {
     answer.on('error', this.#onAnswerError)
