@@ -38,7 +38,8 @@ export interface IntakeOptions {
 
 /** How changes of Arvados are made: `false` and `undefined` for what is not known to be done. */
 export interface Calls {
-  attempt(theirs: string, change: () => Promise<Listed>): Promise<boolean>
+  /** @throws {RetryLater} unless the token holds the lease, before anything is changed */
+  attempt(token: string, theirs: string, change: () => Promise<Listed>): Promise<boolean>
   tried<T>(call: () => Promise<T>): Promise<T | undefined>
   /** No call is to be made now. */
   paused(): boolean
@@ -162,13 +163,13 @@ export class Intake {
   ): Promise<boolean> {
     const { client, log } = this.#options
     log.info({ theirs: uuid, state }, 'a container is locked by our token, and nobody here knows of it')
-    if (state === 'Running') return calls.attempt(uuid, () => this.#tell(uuid, none, signal))
-    if (priority === 0) return calls.attempt(uuid, () => client.act('unlock', uuid, signal))
+    if (state === 'Running') return calls.attempt(token, uuid, () => this.#tell(uuid, none, signal))
+    if (priority === 0) return calls.attempt(token, uuid, () => client.act('unlock', uuid, signal))
     if (!hasRoom) return false
     const translated = await this.#translated(uuid, calls, signal)
     if (!translated) return false
     return 'why' in translated
-      ? calls.attempt(uuid, () => this.#tell(uuid, translated.why, signal))
+      ? calls.attempt(token, uuid, () => this.#tell(uuid, translated.why, signal))
       : this.#mirror(token, uuid, translated)
   }
 
@@ -184,11 +185,11 @@ export class Intake {
       return false
     }
     // Whoever locks it first has it.
-    if (!(await calls.attempt(uuid, () => client.act('lock', uuid, signal)))) return false
+    if (!(await calls.attempt(token, uuid, () => client.act('lock', uuid, signal)))) return false
     const now = knowledge.of(uuid)
     if (now?.state !== 'Locked' || !now.mine) return false
     await failpoint('arvados.locked')
-    if ('why' in translated) return calls.attempt(uuid, () => this.#tell(uuid, translated.why, signal))
+    if ('why' in translated) return calls.attempt(token, uuid, () => this.#tell(uuid, translated.why, signal))
     return this.#mirror(token, uuid, translated)
   }
 

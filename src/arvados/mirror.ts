@@ -1,8 +1,8 @@
 /**
  * Mirrors Arvados' queue into ours, and what becomes of its containers back. One replica does it, by lease. What it knows of
  * Arvados is only in its memory, and read anew by whoever has the lease next; what is owed follows from both states
- * (`dispatch/mirrored.ts`). Two replicas do no harm: Redis is written only under the lease's token, and Arvados refuses a lock
- * that stands and a transition that there is not.
+ * (`dispatch/mirrored.ts`). Two replicas do no harm: Redis is written only under the lease's token, Arvados is changed only once
+ * the token was seen to hold the lease, and Arvados refuses a lock that stands and a transition that there is not.
  */
 import type { Clock } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
@@ -21,7 +21,7 @@ import { type Calls, Intake, type IntakeOptions } from './intake.ts'
 import { Knowledge } from './knowledge.ts'
 
 export interface MirrorOptions extends Omit<IntakeOptions, 'store' | 'client' | 'knowledge'> {
-  readonly store: Pick<MirrorStore, 'read' | 'mirror' | 'settle' | 'noteOverload'>
+  readonly store: Pick<MirrorStore, 'read' | 'check' | 'mirror' | 'settle' | 'noteOverload'>
   readonly containers: Pick<ContainerStore, 'change' | 'list'>
   /** How many waiting containers of Arvados are looked at. */
   readonly mostListed: number
@@ -167,12 +167,14 @@ export class Mirror {
     if (!duty) return false
     if (duty.do === 'tell') {
       if (this.#calls.paused()) return false
-      const isTold = await this.#calls.attempt(theirs, () => this.#tell(theirs, duty.telling, signal))
+      const isTold = await this.#calls.attempt(token, theirs, () => this.#tell(theirs, duty.telling, signal))
       await failpoint('arvados.told')
       return isTold
     }
     if (duty.do === 'back' || duty.do === 'forget') return store.settle(token, theirs, uuid, duty.do)
     const change = duty.do === 'cancel' ? { cancel: duty.reason } : { priority: duty.priority }
+    // A former holder would bring back what Arvados wanted before.
+    await store.check(token)
     try {
       await containers.change(uuid, undefined, change)
     } catch (error) {
@@ -194,10 +196,12 @@ export class Mirror {
 
   readonly #calls: Calls = {
     /** Keeps what Arvados answers. What is not known to be done is asked for by the next round. */
-    attempt: async (theirs, change) => {
+    attempt: async (token, theirs, change) => {
       const { polls } = this.#knowledge
       // What was refused is tried once in each poll, not in each round.
       if (this.#refused.get(theirs) === polls) return false
+      // A former holder may unlock what its successor has locked: that one may run already.
+      await this.#options.store.check(token)
       const answer = await this.#tried(change)
       if (!(answer instanceof ArvadosError)) {
         this.#knowledge.learn(answer)

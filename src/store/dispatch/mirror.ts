@@ -11,6 +11,7 @@ import type { SealingKeys } from '../sealing.ts'
 import type { NewContainer } from './container-words.ts'
 import { uuidOf } from './containers.ts'
 import { encodeShape, groupOf, wellFormed } from './forms.ts'
+import { comparing } from './machines.ts'
 
 export interface MirrorStoreOptions {
   readonly connection: Pick<Connection, 'run' | 'read'>
@@ -72,6 +73,12 @@ export class MirrorStore {
       })
     }
     return { mirrored, unasked, nowMs }
+  }
+
+  /** @throws {RetryLater} unless the token holds the lease now, and while comparing */
+  async check(token: string): Promise<void> {
+    const [word] = await this.#ask('read-mirrored', [this.#options.keys.dispatch.mirrorLease], [token])
+    if (word !== 'read') throw new RetryLater(comparing)
   }
 
   /**

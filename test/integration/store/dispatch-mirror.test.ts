@@ -46,6 +46,8 @@ describe('the scripts', () => {
     await expect(store.mirror('former', 'v', translated())).rejects.toThrow(lost)
     await expect(store.settle('former', 'u', uuid, 'back')).rejects.toThrow(lost)
     await expect(store.read('former')).rejects.toThrow(lost)
+    await expect(store.check('former')).rejects.toThrow(lost)
+    await store.check('mine')
     expect(await dispatch().listed()).toEqual([uuid])
   })
 
@@ -56,6 +58,7 @@ describe('the scripts', () => {
     expect(await store.mirror('mine', 'v', translated())).toEqual({ answer: 'comparing' })
     expect(await store.settle('mine', 'u', uuid, 'back')).toBe(false)
     expect(await store.read('mine')).toBeNull()
+    await expect(store.check('mine')).rejects.toThrow('being compared')
     await dispatch().compare()
   })
 
