@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { shownContainer } from '../../test/kit/dispatch/shown-container.ts'
 import type { OfferedType } from '../dispatch/configured.ts'
-import type { MachineBrief } from '../dispatch/container.ts'
+import type { ContainerState, MachineBrief } from '../dispatch/container.ts'
 import { needOf } from '../dispatch/testing/world.ts'
 import type { ContainerQuery } from '../store/dispatch/containers.ts'
 import { ManagementService, mostQueued } from './management.ts'
@@ -17,6 +17,7 @@ const brief: MachineBrief = {
 }
 const its = (uuid: string, run: number) => ({ uuid, run, supervisor: false, need: needOf(1) })
 const queued = shownContainer()
+const named = (uuid: string, state: ContainerState) => shownContainer({ state, view: { ...queued.view, uuid } })
 
 function service(change: object = {}, machines: readonly MachineBrief[] = [brief]) {
   return new ManagementService({
@@ -73,7 +74,7 @@ describe('containers', () => {
     const asked: ContainerQuery[] = []
     const list = async (query: ContainerQuery) => {
       asked.push(query)
-      const all = Array.from({ length: 100 }, () => shownContainer({ state: query.state! }))
+      const all = Array.from({ length: 100 }, (_, i) => named(`${query.state}-${asked.length}-${i}`, query.state!))
       return query.state === 'Running'
         ? { containers: all.slice(0, 3), next: undefined }
         : { containers: all, next: 'u' }
@@ -86,7 +87,29 @@ describe('containers', () => {
       'Running',
       'Locked',
     ])
-    expect(asked.length).toBeLessThan(13)
+    expect(asked.length).toBeLessThan(24)
+  })
+
+  it.each([
+    [1, 'Locked'],
+    [2, 'Queued'],
+  ])('are each shown once, as they were read last, when they move on after reading %i', async (reading, last) => {
+    const all = new Map<string, ContainerState>([
+      ['a', 'Queued'],
+      ['b', 'Locked'],
+    ])
+    let readings = 0
+    const list = async ({ state }: ContainerQuery) => {
+      const containers = [...all].flatMap(([uuid, its]) => (its === state ? [named(uuid, its)] : []))
+      readings += 1
+      if (readings === reading) all.set('a', 'Locked').set('b', 'Running')
+      return { containers, next: undefined }
+    }
+    const { items } = await service({ list }).containers()
+    expect(items.map(({ container }) => [container.uuid, container.state])).toEqual([
+      ['b', 'Running'],
+      ['a', last],
+    ])
   })
 
   it('are read one sentence for each group', async () => {

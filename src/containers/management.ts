@@ -93,8 +93,8 @@ export interface ManagementOptions {
 /** An answer has no more: a queue can have 100,000. */
 export const mostQueued = 1_000
 const page = 100
-/** As Arvados' queue: what runs is first. */
-const states = ['Running', 'Locked', 'Queued'] as const satisfies ContainerState[]
+/** In the order in which a container has them: one that moves on meanwhile is met at least once. */
+const states = ['Queued', 'Locked', 'Running'] as const satisfies ContainerState[]
 
 export class ManagementService implements Management {
   readonly #options: ManagementOptions
@@ -104,19 +104,29 @@ export class ManagementService implements Management {
   }
 
   async containers() {
-    const found: ContainerShown[] = []
+    let found: readonly ContainerShown[] = []
     for (const state of states) {
-      let after: string | undefined
-      do {
-        const read = await this.#options.containers.list({ state, limit: page, ...(after !== undefined && { after }) })
-        found.push(...read.containers)
-        after = read.next
-      } while (after !== undefined && found.length <= mostQueued)
+      const read = await this.#inState(state)
+      const later = new Set(read.map(({ view }) => view.uuid))
+      // As Arvados' queue: what runs is first.
+      found = [...read, ...found.filter(({ view }) => !later.has(view.uuid))]
     }
     const waits = waitsOf(this.#options.containers)
     const shown = found.slice(0, mostQueued)
     const items = await Promise.all(shown.map(async each => this.#queued(each, await waits(each))))
     return { items, more: found.length > mostQueued }
+  }
+
+  /** No more pages than an answer bears. */
+  async #inState(state: ContainerState): Promise<ContainerShown[]> {
+    const found: ContainerShown[] = []
+    let after: string | undefined
+    do {
+      const read = await this.#options.containers.list({ state, limit: page, ...(after !== undefined && { after }) })
+      found.push(...read.containers)
+      after = read.next
+    } while (after !== undefined && found.length <= mostQueued)
+    return found
   }
 
   async container(uuid: string): Promise<QueuedJson> {
