@@ -4,9 +4,11 @@
 -- KEYS: generation (hash)
 -- ARGV: identity name op token uuid run head tail pieces
 --   head, tail: bytes that are kept of the beginning, about, and of the end
---   pieces: [[seq, stream, base64, bytes], …] as JSON, by their place in the runner's spool; no stream: so many bytes were lost
+--   pieces: [[first, seq, stream, base64, bytes], …] as JSON, in order, by the places in the runner's spool of their first and last
+--     entries; no stream: so many bytes were lost
 -- returns: {'comparing'} (the data are not compared yet: what they say of this owner may be old) |
---   {'kept', last seq} | {'other'} (this run is not this machine's any more) | {'fenced'}
+--   {'kept', last seq} | {'torn', last seq} (of the next piece it has the beginning alone: to be sent again without that) |
+--   {'other'} (this run is not this machine's any more) | {'fenced'}
 local identity, name, op, token, uuid, run, head, tail, pieces = unpack(ARGV)
 if not compared(KEYS[1], identity) then
   return { 'comparing' }
@@ -28,10 +30,14 @@ local log_run, seq, bytes, in_head, in_tail = unpack(redis.call('HMGET', record,
 seq = log_run == run and tonumber(seq) or 0
 bytes, in_head, in_tail = tonumber(bytes or 0), tonumber(in_head or 0), tonumber(in_tail or 0)
 local counted = output_bytes(in_head, in_tail)
-local before = seq
+local before, is_torn = seq, false
 for _, piece in ipairs(cjson.decode(pieces)) do
-  local number, stream, text, size = unpack(piece)
+  local first, number, stream, text, size = unpack(piece)
   if number > seq then
+    if first <= seq then
+      is_torn = true
+      break
+    end
     seq = number
     local is_far = bytes + size >= farthest
     if stream ~= '' and not is_far then
@@ -63,4 +69,4 @@ if seq > before or log_run ~= run then
   make_room()
   ring(keys.bell, 'events', subject('container', uuid))
 end
-return { 'kept', whole(seq) }
+return { is_torn and 'torn' or 'kept', whole(seq) }

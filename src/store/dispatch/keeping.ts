@@ -122,6 +122,11 @@ export class KeepingStore {
       const [answer, seq] = await this.#call('append-log', by, args)
       if (answer === 'other') return answer
       last = Number(seq)
+      // Told again over another channel, entries are joined in other pieces than before.
+      if (answer === 'torn') {
+        const rest = entries.filter(([place]) => place > last)
+        return this.appendLog(by, uuid, run, rest)
+      }
     }
     return last
   }

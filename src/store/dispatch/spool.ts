@@ -3,7 +3,7 @@ import type { Entry } from '../../dispatch/protocol.ts'
 import type { Told } from './keeping-words.ts'
 
 export type SpoolEntry = readonly [seq: number, entry: Extract<Entry, { kind: 'output' | 'lost' }>]
-export type Piece = readonly [seq: number, stream: string, base64: string, bytes: number]
+export type Piece = readonly [first: number, seq: number, stream: string, base64: string, bytes: number]
 
 /** Neither fractions nor numbers that are none. */
 export const whole = (ms: number): string => String(Number.isFinite(ms) ? Math.max(0, Math.trunc(ms)) : 0)
@@ -30,27 +30,29 @@ const longestReason = 1_000
 /** What one entry may say that is lost: a machine may lie. */
 const mostLost = 2 ** 40
 
-/** Output of one stream in a row becomes one piece, with the place of its last entry. */
+/** Output of one stream in a row becomes one piece, with the places of its first and last entries. Places only rise. */
 export function piecesOf(entries: readonly SpoolEntry[], most: number): Piece[] {
   const found: Piece[] = []
-  let open: { seq: number; stream: string; parts: Buffer[]; size: number } | undefined
+  let last = 0
+  let open: { first: number; seq: number; stream: string; parts: Buffer[]; size: number } | undefined
   const close = () => {
     // Two streams of nothing would have the same place.
     if (open && open.size > 0)
-      found.push([open.seq, open.stream, Buffer.concat(open.parts).toString('base64'), open.size])
+      found.push([open.first, open.seq, open.stream, Buffer.concat(open.parts).toString('base64'), open.size])
     open = undefined
   }
   for (const [seq, entry] of entries) {
-    if (!Number.isSafeInteger(seq)) continue
+    if (!Number.isSafeInteger(seq) || seq <= last) continue
+    last = seq
     if (entry.kind === 'lost') {
       close()
-      found.push([seq, '', '', Math.min(mostLost, Math.max(0, Math.trunc(entry.bytes) || 0))])
+      found.push([seq, seq, '', '', Math.min(mostLost, Math.max(0, Math.trunc(entry.bytes) || 0))])
       continue
     }
     const stream = entry.stream === 'stderr' ? 'stderr' : 'stdout'
     const bytes = Buffer.from(entry.base64, 'base64')
     if (open && (open.stream !== stream || open.size + bytes.length > most)) close()
-    open ??= { seq, stream, parts: [], size: 0 }
+    open ??= { first: seq, seq, stream, parts: [], size: 0 }
     open.seq = seq
     open.parts.push(bytes)
     open.size += bytes.length

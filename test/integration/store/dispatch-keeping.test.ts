@@ -326,6 +326,35 @@ test('output is kept in order and once, with its gaps', async () => {
   expect(await dispatch().containers.log('zzzzz-dz642-000000000000000', 0)).toBeNull()
 })
 
+test.each([
+  { when: 'a part of it is told again with more behind it', told: [output(2, 'he'), output(3, 'llo')] },
+  { when: 'all but its first entries are new', told: [output(2, 'he')] },
+  { when: 'entries come twice in one part, or out of order', told: [output(2, 'he'), output(2, 'he'), output(1, 'x')] },
+])('output is kept once when $when', async ({ told }) => {
+  const { uuid, by, run } = await dispatch().sent()
+  const all = [output(2, 'he'), output(3, 'llo'), output(4, ' oh'), output(5, 'no', 'stderr')]
+  expect(await keeping().appendLog(by, uuid, run, told)).toBe(Math.max(...told.map(([place]) => place)))
+  for (let times = 1; times <= 2; times += 1) expect(await keeping().appendLog(by, uuid, run, all)).toBe(5)
+  const { pieces, next } = (await logOf(uuid))!
+  expect(pieces.map(([, , text]) => text).join('')).toBe('hello ohno')
+  expect(next).toBe(10)
+})
+
+test('a gap counts once when it is told again between output that is old and new', async () => {
+  const { uuid, by, run } = await dispatch().sent()
+  const gap = [3, { kind: 'lost', atMs: 1, bytes: 10 }] as const
+  expect(await keeping().appendLog(by, uuid, run, [output(2, 'he'), gap, output(4, 'l')])).toBe(4)
+  expect(await keeping().appendLog(by, uuid, run, [output(2, 'he'), gap, output(4, 'l'), output(5, 'lo')])).toBe(5)
+  expect(await logOf(uuid)).toMatchObject({
+    pieces: [
+      [0, 'stdout', 'he'],
+      [12, 'stdout', 'l'],
+      [13, 'stdout', 'lo'],
+    ],
+    next: 15,
+  })
+})
+
 test('of much output the beginning and the end are kept', async () => {
   const { uuid, by, run } = await dispatch().sent()
   const size = 15 * 1024
