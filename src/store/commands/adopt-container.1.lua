@@ -1,6 +1,6 @@
 -- Writes that a machine runs a container, or has run it, as its runner has said by a warrant of ours, after a loss of data. The
--- higher run is the right one. What has ended takes no machine. Refused unless the caller owns the machine. Sent again, it answers
--- `known`, or `other` once it is over.
+-- higher run is the right one. What has ended takes no machine. Of a run that the record has, it writes the beginning or the end that
+-- the record lacks. Refused unless the caller owns the machine. Sent again, it answers `known`, or `other` once it is over.
 -- @include time generation events draw owner dispatch kept containers machines
 -- KEYS: generation (hash)
 -- ARGV: identity name op token uuid number owner run running startedMs view spec group shape priority runs mostAttempts most what atMs
@@ -24,7 +24,7 @@ end
 if ahead(tonumber(run)) or ahead(tonumber(number)) then
   return { 'ahead' }
 end
-local has_ended_there = what ~= ''
+local began, has_ended_there = running == '1', what ~= ''
 local container = container_of(uuid)
 local function end_it()
   local told = { what = what, at = ran_at(container, at_ms), detail = detail, reason = reason }
@@ -34,6 +34,9 @@ if container then
   if container.machine == name and container.run == run and redis.call('HGET', keys.sent, uuid) == name then
     if has_ended_there then
       end_it()
+    elseif began then
+      -- A runner does not tell again what was acknowledged before the loss.
+      say_begun(container, ran_at(container, started_ms), detail, reason)
     end
     return { 'known' }
   end
@@ -64,7 +67,6 @@ else
   brief = machine_of(name)
 end
 local at = math.max(0, math.min(tonumber(started_ms), now_ms()))
-local began = running == '1'
 redis.call('HSET', keys.sent, uuid, name)
 put(container, { state = began and 'Running' or 'Locked', run = run, machine = name, instance = brief.instance,
   instanceType = brief.type, pricePerHour = string.format('%.17g', brief.price), sentMs = at, startedMs = began and at or 0,

@@ -26,10 +26,7 @@ if redis.call('HGET', keys.sent, uuid) ~= name then
 end
 local at = ran_at(container, at_ms)
 if what == 'running' then
-  if begin_run(container, at) then
-    put(container, { gatewayAddress = detail, gatewayPin = reason })
-    say_state(container)
-  end
+  say_begun(container, at, detail, reason)
 elseif what == 'lacks' then
   lose(container, reason, tonumber(most_attempts))
 else

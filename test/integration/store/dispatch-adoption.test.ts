@@ -128,6 +128,26 @@ test('what a machine runs is written by its warrant, and the counters are above 
   expect(next.uuid > uuid).toBe(true)
 })
 
+test('a run that the record has as sent is written as begun when its machine runs it', async () => {
+  const { uuid, by, run } = await dispatch().sent()
+  const { keeping, store } = dispatch()
+  const gateway = { address: '10.0.0.1:40000', pin: 'a'.repeat(64) }
+  const its = { ...found(uuid, run), gateway }
+  const sentMs = Number(await store.redis.hget(store.keys.dispatch.containers.record(uuid), 'sentMs'))
+  expect(await keeping.adopt(by, { ...its, running: false })).toBe('known')
+  expect(await dispatch().found(uuid)).toMatchObject({ state: 'Locked', runs: 0 })
+  expect(await keeping.adopt(by, its)).toBe('known')
+  const begun = await dispatch().found(uuid)
+  expect(begun).toMatchObject({ state: 'Running', run, runs: 1, startedMs: sentMs })
+  expect(begun).toMatchObject({ gatewayAddress: gateway.address, gatewayPin: gateway.pin })
+  await dispatch().check()
+  // Told again by its spool, or listed again.
+  expect(await keeping.adopt(by, { ...its, startedMs: Date.now(), gateway: undefined })).toBe('known')
+  await keeping.tell(by, uuid, run, { what: 'running', atMs: Date.now(), gatewayAddress: '' })
+  expect(await dispatch().found(uuid)).toEqual(begun)
+  expect((await dispatch().told(uuid)).map(([, { state }]) => state)).toEqual(['Queued', 'Locked', 'Running'])
+})
+
 test('a container whose record alone was lost is written anew, with its streams', async () => {
   const { uuid, by, run } = await dispatch().sent()
   await dispatch().keeping.tell(by, uuid, run, { what: 'running', atMs: 1, gatewayAddress: '' })

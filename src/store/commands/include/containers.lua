@@ -256,6 +256,14 @@ local function begin_run(container, at)
   return true
 end
 
+-- say_begun(container, at, address, pin): its run has begun, and its gateway is there. Nothing if that is known.
+local function say_begun(container, at, address, pin)
+  if begin_run(container, at) then
+    put(container, { gatewayAddress = address, gatewayPin = pin })
+    say_state(container)
+  end
+end
+
 -- end_run(container, told, most_attempts): its run has ended, and so has begun, also if nobody said so.
 -- told: what is 'ended', or 'late' if it ran longer than it may; detail is the exit code, or '' without one
 local function end_run(container, told, most_attempts)
