@@ -61,6 +61,36 @@ test('a run that ended before Redis went back is not run again', async () => {
   await end(site, life)
 })
 
+test.each([
+  { state: 'runs', listed: {} },
+  { state: 'has ended, and tells its end later,', listed: { end: { exitCode: 0, reason: '' } } },
+])('a run that was sent before stays when it $state and no key opens what it runs', async ({ listed }) => {
+  const site = new Site({ ...booted, containers: [{ ...container, run: 100 }] })
+  site.listed = [{ ...listed, uuid, run: 100, seal: 's' } as never]
+  site.isReadable = false
+  let asked = 0
+  site.onList = async () => {
+    asked += 1
+  }
+  const life = site.live('serve')
+  await until(() => asked).toBe(2)
+  // Whoever has told looks again, and asks no more.
+  site.say(1, { kind: 'running', atMs: 1 })
+  await until(() => site.log).toContain('acknowledged 1')
+  expect(site.told.map(({ what }) => what)).toEqual(['running'])
+  await end(site, life)
+  expect(asked).toBe(2)
+})
+
+test('a run that no list has is proof that it did not begin when no key opens what it runs', async () => {
+  const site = new Site({ ...booted, containers: [{ ...container, run: 100 }] })
+  site.isReadable = false
+  const life = site.live('serve')
+  await until(() => site.told).toEqual([{ what: 'lacks', why: 'what it runs cannot be read' }])
+  expect(site.log.some(each => each.startsWith('started'))).toBe(false)
+  await end(site, life)
+})
+
 test('a machine on hold is asked to run nothing new', async () => {
   const site = new Site({ ...booted, idleBehavior: 'hold', containers: [container] })
   const life = site.live('serve')

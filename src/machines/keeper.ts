@@ -189,7 +189,7 @@ export class Keeper {
     // Who stops here may wake much later: the machine's fence refuses it.
     await this.#context.failpoint('before-act')
     const warrant = warranted(parts, uuid, sent)
-    if (!warrant) return void (await keeping.tell(uuid, run, { what: 'lacks', why: 'what it runs cannot be read' }))
+    if (!warrant) return this.#settle(link, uuid, run)
     const answer = await link.start(warrant, parts.tunnelKey(uuid, run))
     await this.#context.failpoint('after-act')
     // An earlier run of it ends first: it is asked again.
@@ -207,6 +207,17 @@ export class Keeper {
     if (answer.refused === 'broken') await keeping.keep({ broken: answer.message })
   }
 
+  /** Of a run that we cannot send. An earlier keeper may have sent it, so a list of this channel that lacks it is the proof. */
+  async #settle(link: RunnerLink, uuid: string, run: number): Promise<void> {
+    if (await this.#isThere(link, uuid, run)) this.#started.set(uuid, run)
+    else await this.#context.keeping.tell(uuid, run, { what: 'lacks', why: 'what it runs cannot be read' })
+  }
+
+  async #isThere(link: RunnerLink, uuid: string, run: number): Promise<boolean> {
+    const { runs } = await this.#ask(link)
+    return runs.some(each => each.uuid === uuid && each.run === run)
+  }
+
   /** @param isLast all that the machine has are to end: it may end with them */
   async #killContainer(link: RunnerLink, { uuid, run }: ContainerBrief, isLast: boolean): Promise<void> {
     const { parts, keeping, clock } = this.#context
@@ -222,12 +233,11 @@ export class Keeper {
     }
     if ((await link.kill(uuid, run)) === 'killing') return
     // Its end may be on its way; a run that no list has is proof.
-    const { runs } = await this.#ask(link)
-    if (!runs.some(each => each.uuid === uuid && each.run === run)) await keeping.tell(uuid, run, { what: 'lacks' })
+    if (!(await this.#isThere(link, uuid, run))) await keeping.tell(uuid, run, { what: 'lacks' })
   }
 }
 
-/** @returns undefined where no key of ours opens what it runs: nothing was sent, so its machine can be spared */
+/** @returns undefined where no key of ours opens what it runs: we send nothing */
 function warranted(parts: MachineParts, uuid: string, sent: Sending): Warrant | undefined {
   try {
     return parts.warrant(uuid, sent)

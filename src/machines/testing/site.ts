@@ -1,5 +1,6 @@
 /** For tests: one machine with its keeper, between a record in memory, a cloud that obeys, and a runner that does too. */
 import { type Clock, systemClock } from '../../base/clock.ts'
+import { NeedsSomeone } from '../../base/errors.ts'
 import type { Driver, Instance } from '../../clouds/driver.ts'
 import type { MachineBrief } from '../../dispatch/container.ts'
 import type { Entry, Listed, Warrant } from '../../dispatch/protocol.ts'
@@ -56,6 +57,8 @@ export class Site {
   onDestroy: () => Promise<void> = async () => {}
   onStart: () => void | Promise<void> = () => {}
   isTaken = false
+  /** Whether a key of this replica opens what containers run. */
+  isReadable = true
   /** `most`: where the limit of the configuration does not hold. */
   onAdopt: (uuid: string, most?: number) => 'known' | 'adopted' | 'other' | 'busy' = () => 'known'
   killAnswer: 'killing' | 'unknown' = 'killing'
@@ -148,7 +151,10 @@ export class Site {
       runnerEnv: 'env',
       link: async (_, epoch, __, handlers) => this.#link(epoch, handlers),
       tunnelKey: () => '',
-      warrant: (of, { run, owner }) => ({ uuid: of, run, owner, spec: {}, seal: 's' }) as unknown as Warrant,
+      warrant: (of, { run, owner }) => {
+        if (!this.isReadable) throw new NeedsSomeone('no key opens it')
+        return { uuid: of, run, owner, spec: {}, seal: 's' } as unknown as Warrant
+      },
       found: listed => (listed.seal === 's' ? (listed as never) : undefined),
     }
   }
