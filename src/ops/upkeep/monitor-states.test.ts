@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { ManualClock } from '../../../test/kit/clock.ts'
+import { RetryLater } from '../../base/errors.ts'
 import { Listeners } from '../../base/listeners.ts'
 import { labOf } from '../../base/subject.ts'
 import { projectPod } from '../../kube/pods/project.ts'
@@ -23,6 +24,7 @@ function makeMonitor() {
   const cluster = new FakeCluster()
   const clock = new ManualClock()
   const written: string[] = []
+  const redis = { isAway: false, refused: 0 }
   const bell = new Listeners<Ring>()
   let listed = 0
   const pods = (name: string) => {
@@ -32,6 +34,10 @@ function makeMonitor() {
   const view = { ...cluster.view, pods }
   const store = {
     settlePod: async ({ outcome, detail }: { outcome: string; detail: string }) => {
+      if (redis.isAway) {
+        redis.refused++
+        throw new RetryLater('Redis does not answer')
+      }
       written.push([outcome, detail].filter(Boolean).join(' '))
       return true
     },
@@ -63,8 +69,10 @@ function makeMonitor() {
     await settled()
   }
   const ring = (what: 'accepted' | 'ended') => bell.notify({ what, subject: labOf('ada'), op: 7 })
-  return { cluster, monitor, written, show, ring, pass, reads: () => read, lists: () => listed }
+  return { cluster, monitor, redis, written, show, ring, pass, reads: () => read, lists: () => listed }
 }
+
+type Made = ReturnType<typeof makeMonitor>
 
 describe('Monitor', () => {
   it('judges the last of several states of a pod within 0.6 s, and reads no other', async () => {
@@ -144,5 +152,63 @@ describe('Monitor', () => {
     monitor.start()
     await settled()
     expect(written).toEqual(['failed'])
+  })
+
+  it.each([
+    [
+      'from a change',
+      async ({ show, pass }: Made) => {
+        show('Unknown')
+        await pass(600)
+        await pass(1_100)
+      },
+    ],
+    [
+      'at the end of an operation',
+      async ({ show, pass, ring }: Made) => {
+        show('Unknown')
+        await pass(600)
+        ring('accepted')
+        await pass(1_100)
+        ring('ended')
+        await settled()
+      },
+    ],
+  ])('judges a pod %s by its state at the retry when Redis was away', async (_, fail) => {
+    const made = makeMonitor()
+    made.monitor.start()
+    made.redis.isAway = true
+    await fail(made)
+    expect(made.redis.refused).toBe(1)
+    made.show('Running')
+    made.redis.isAway = false
+    await made.pass(5_000)
+    expect(made.written).toEqual([])
+  })
+
+  it('judges a lab that ended well as such when its pod is being deleted at the retry', async () => {
+    const { cluster, monitor, redis, written, show, pass } = makeMonitor()
+    cluster.seen = { namespace: namespaceObject(), pod: inPhase('Succeeded') }
+    redis.isAway = true
+    monitor.start()
+    await settled()
+    expect(redis.refused).toBe(1)
+    show('Succeeded', {}, true)
+    redis.isAway = false
+    await pass(400)
+    expect(written[0]).toBe('ended')
+  })
+
+  it('judges the last state of a pod that is gone at the retry', async () => {
+    const { cluster, monitor, redis, written, show, pass } = makeMonitor()
+    monitor.start()
+    redis.isAway = true
+    show('Succeeded')
+    await pass(600)
+    expect(redis.refused).toBe(1)
+    cluster.seen = { namespace: namespaceObject() }
+    redis.isAway = false
+    await pass(400)
+    expect(written).toEqual(['ended'])
   })
 })

@@ -168,10 +168,20 @@ export class Monitor {
     return changes
   }
 
-  /** `changes`: those since the pod was last judged. */
+  /**
+   * Each retry judges the state that the watch shows by then, since a pod may be well again. If the pod is gone by then,
+   * its last known state is judged.
+   * @param changes those since the pod was last judged
+   */
   #judgeIfThere(namespace: string, podUid: string, changes: readonly Change[] = []): void {
-    const pod = this.#options.view.pods(namespace).find(({ uid }) => uid === podUid)
-    if (pod?.user) this.#run(() => this.#judgeLast(pod, changes))
+    let last: PodFacts | undefined
+    let noted = changes
+    this.#run(async () => {
+      const pod = this.#options.view.pods(namespace).find(({ uid }) => uid === podUid)
+      if (pod && !pod.deleting) noted = [{ namespace, pod }]
+      last = pod ?? last
+      if (last?.user) await this.#judgeLast(last, noted)
+    })
   }
 
   /**
@@ -200,7 +210,7 @@ export class Monitor {
     const { namespace, lab } = labNames(namespacePrefix, user)
     for (const pod of view.pods(namespace)) {
       this.#reported.delete(pod.uid)
-      if (pod.name === lab && !isDeleted) this.#run(() => this.judge(pod))
+      if (pod.name === lab && !isDeleted) this.#judgeIfThere(namespace, pod.uid)
     }
     const gone = this.#gone.get(user) ?? []
     this.#gone.delete(user)
