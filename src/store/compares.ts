@@ -205,10 +205,11 @@ export class CompareStore extends Compares {
   }
 
   /**
-   * Records a finding on a pod. While the data are not compared, only the compare itself may do so, with its mark.
+   * Records a finding on a pod. While the data are not compared, only the compare itself may do so.
+   * @param mark of the compare whose finding this is
    * @returns true if it was written: the lab runs with this pod, and no operation runs
    * @throws {NumberAhead} when no op can be drawn for this user
-   * @throws {RetryLater} when the data are not compared yet
+   * @throws {RetryLater} when the data are not compared yet, or the compare was overtaken
    */
   async settlePod(finding: PodFinding, mark?: Mark): Promise<boolean> {
     const k = this.#keys

@@ -2,18 +2,26 @@
 -- well and is to be deleted, or its container was restarted; each restart becomes one event. A lab that failed before has
 -- lost its pod.
 -- While the data are not compared, only the compare itself may write findings, with its mark: an old record has old pods.
+-- A compare that was overtaken writes none, also in compared data: it judges old lists.
 -- @include time events draw notes deletion generation
 -- KEYS: generation (hash) mark (string) record (hash) events (stream) bell (stream) index (zset) last (string)
 --   waiting (zset) deadlines (zset) audit (zset)
 -- ARGV: identity compareMark user podUid outcome events detail timeoutMs by
+--   compareMark: of the compare whose finding this is, or '' for one of a watch
 --   detail: the number of restarts; with failed, 'gone' if the pod is gone
 --   outcome: 'failed' | 'ended' | 'restarted'
 --   by: the origin of the deletion of an ended lab, for the audit log, or '' without one
--- returns: {'written', op} | {'refused'} (an operation runs, another pod, or written before) | {'comparing'} |
---   {'ahead'} (no number can be drawn)
+-- returns: {'written', op} | {'refused'} (an operation runs, another pod, or written before) |
+--   {'comparing'} (the data are not compared, or the compare was overtaken) | {'ahead'} (no number can be drawn)
 local generation, mark, record, events, bell, index, last, waiting, deadlines, audit = unpack(KEYS)
 local identity, compare_mark, user, pod_uid, outcome, list, detail, timeout, by = unpack(ARGV)
-if not compared(generation, identity) and (compare_mark == '' or redis.call('GET', mark) ~= compare_mark) then
+local trusted
+if compare_mark == '' then
+  trusted = compared(generation, identity)
+else
+  trusted = redis.call('GET', mark) == compare_mark
+end
+if not trusted then
   return { 'comparing' }
 end
 local fields = redis.call('HMGET', record, 'op', 'status', 'active', 'podUid', 'seq', 'restarts', 'pod')

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { RetryLater } from '../../../src/base/errors.ts'
-import type { PodFinding, Settlement } from '../../../src/store/compares.ts'
+import type { Mark, PodFinding, Settlement } from '../../../src/store/compares.ts'
 import { deletion, hourUs, nowUs, useStore, view } from '../../kit/store/store.ts'
 
 const store = useStore()
@@ -236,6 +236,21 @@ describe('settlePod', () => {
     await expect(store().compares.settlePod(finding(), overtaken)).rejects.toThrow(RetryLater)
     expect(await store().compares.settlePod(finding(), mark)).toBe(true)
   })
+
+  test.each(['failed', 'ended', 'restarted'] as const)(
+    'refuses "%s" of a compare that was overtaken, when the data are compared',
+    async outcome => {
+      const op = await store().run('ada')
+      const first = await store().compares.begin('first', 1)
+      const second = await store().compares.begin('second', 1)
+      const settled = (mark: Mark) => store().compares.settlePod(finding({ outcome, detail: 1 }), mark)
+      await expect(settled(first)).rejects.toThrow(RetryLater)
+      expect(await store().record('ada')).toMatchObject({ op, status: 'running', active: false, seq: 2 })
+      expect(await settled(second)).toBe(true)
+      expect(await store().compares.end(second, 1)).toBe(true)
+      await expect(settled(second)).rejects.toThrow(RetryLater)
+    },
+  )
 })
 
 test('reports nothing as missing while the data are not compared', async () => {
