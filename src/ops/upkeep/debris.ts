@@ -3,9 +3,11 @@
  * will remove them. The lab's status stays gone or failed, as clients have seen it. Debris is deleted by its UID, without
  * a new operation.
  */
+import type { KubeObject } from '../../base/domain.ts'
 import type { Config } from '../../config/schema.ts'
 import { type DeleteOutcome, isAlreadyExists } from '../../kube/client.ts'
 import type { NamespaceFacts, PodFacts } from '../../kube/pods/facts.ts'
+import { projectPod } from '../../kube/pods/project.ts'
 import { labNames } from '../../labs/names.ts'
 import { marks } from '../../labs/objects.ts'
 import { withOwnership } from '../../labs/render.ts'
@@ -81,8 +83,17 @@ export class Debris {
   /** Asks the API server, since the watches cannot distinguish a deleted pod from one that they have not seen yet. */
   async isPodGone(user: string, podUid: string): Promise<boolean> {
     const { namespace, lab } = labNames(this.#options.namespacePrefix, user)
-    const pod = await this.#options.kube.get(podRef(namespace, lab), { agent: 'monitor', signal: this.#options.signal })
-    return pod?.metadata.uid !== podUid
+    return (await this.#getPod(namespace, lab))?.metadata.uid !== podUid
+  }
+
+  /** Asks the API server, since the watches may show an old state. @returns undefined if this very pod is gone */
+  async podNow({ namespace, name, uid }: PodFacts): Promise<PodFacts | undefined> {
+    const pod = await this.#getPod(namespace, name)
+    return pod?.metadata.uid === uid ? projectPod(pod) : undefined
+  }
+
+  #getPod(namespace: string, name: string): Promise<KubeObject | null> {
+    return this.#options.kube.get(podRef(namespace, name), { agent: 'monitor', signal: this.#options.signal })
   }
 
   async #removeNamespace({ name, uid, op, terminating }: NamespaceFacts): Promise<void> {

@@ -4,7 +4,10 @@ import type { PodFacts } from '../../kube/pods/facts.ts'
 import { judgeLife } from '../../kube/pods/judge.ts'
 import type { PodFinding } from '../../store/compares.ts'
 
-export type Finding = Omit<PodFinding, 'user' | 'podUid' | 'timeoutMs'>
+export interface Finding extends Omit<PodFinding, 'user' | 'podUid' | 'timeoutMs'> {
+  /** The trouble that has lasted. Our clock says so, but the state of the pod may be from before a halt of this replica. */
+  readonly lasting?: Trouble['kind']
+}
 
 export interface FindingsOptions {
   readonly clock: Clock
@@ -44,7 +47,7 @@ export class Findings {
     if (verdict.kind === 'failed') return failure(verdict.message)
     if (verdict.kind === 'unknown' || verdict.kind === 'crashing') {
       const graceMs = verdict.kind === 'unknown' ? this.#options.unknownGraceMs : this.#options.crashLoopGraceMs
-      if (this.#lasts(pod, verdict.kind, graceMs)) return failure(verdict.message)
+      if (this.#lasts(pod, verdict.kind, graceMs)) return { ...failure(verdict.message), lasting: verdict.kind }
     } else this.#calm(pod)
     if (verdict.kind === 'unknown' || verdict.restarts === 0) return undefined
     const again = `It was restarted in its place (${verdict.restarts})`

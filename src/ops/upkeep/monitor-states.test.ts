@@ -1,76 +1,6 @@
-import { afterEach, describe, expect, it } from 'vitest'
-import { ManualClock } from '../../../test/kit/clock.ts'
-import { RetryLater } from '../../base/errors.ts'
-import { Listeners } from '../../base/listeners.ts'
-import { labOf } from '../../base/subject.ts'
-import { projectPod } from '../../kube/pods/project.ts'
-import type { Ring } from '../../store/rings.ts'
-import { silentLogger } from '../../telemetry/log.ts'
-import { noAudit } from '../audit.ts'
-import { FakeCluster, names, namespaceObject, podObject } from '../testing/cluster.ts'
-import { Monitor, type MonitorOptions } from './monitor.ts'
-
-const monitors: Monitor[] = []
-
-afterEach(() => {
-  for (const monitor of monitors.splice(0)) monitor.stop()
-})
-
-const settled = () => new Promise(resolve => setImmediate(resolve))
-const inPhase = (phase: string, terminating = false) => ({ ...podObject({ terminating }), status: { phase } })
-
-/** A monitor that has seen a namespace and no pod yet, and the outcomes that it writes. */
-function makeMonitor() {
-  const cluster = new FakeCluster()
-  const clock = new ManualClock()
-  const written: string[] = []
-  const redis = { isAway: false, refused: 0 }
-  const bell = new Listeners<Ring>()
-  let listed = 0
-  const pods = (name: string) => {
-    listed++
-    return cluster.view.pods(name)
-  }
-  const view = { ...cluster.view, pods }
-  const store = {
-    settlePod: async ({ outcome, detail }: { outcome: string; detail: string }) => {
-      if (redis.isAway) {
-        redis.refused++
-        throw new RetryLater('Redis does not answer')
-      }
-      written.push([outcome, detail].filter(Boolean).join(' '))
-      return true
-    },
-    standing: async () => ({}),
-  }
-  const options = {
-    ...{ store, bell: { on: bell.add.bind(bell) }, view, clock, log: silentLogger(), audit: noAudit },
-    debris: { remove: async () => {}, restore: async () => {}, isPodGone: async () => true },
-    ...{ namespacePrefix: 'nublado', deleteTimeoutMs: 1_000, crashLoopGraceMs: 1_000, unknownGraceMs: 1_000 },
-  }
-  const monitor = new Monitor(options as unknown as MonitorOptions)
-  monitors.push(monitor)
-  cluster.seen = { namespace: namespaceObject() }
-  let read = 0
-  /** The watch shows another state of the pod. */
-  const show = (phase: string, gone: object = {}, terminating = false) => {
-    cluster.seen = { ...cluster.seen, pod: inPhase(phase, terminating) }
-    const pod = projectPod(cluster.seen.pod!)
-    const change = { namespace: names.namespace, podUid: pod.uid, ...gone }
-    const get = () => {
-      read++
-      return pod
-    }
-    cluster.change(Object.defineProperty(change, 'pod', { get }))
-  }
-  const pass = async (ms: number) => {
-    await settled()
-    clock.advance(ms)
-    await settled()
-  }
-  const ring = (what: 'accepted' | 'ended') => bell.notify({ what, subject: labOf('ada'), op: 7 })
-  return { cluster, monitor, redis, written, show, ring, pass, reads: () => read, lists: () => listed }
-}
+import { describe, expect, it } from 'vitest'
+import { namespaceObject, podObject } from '../testing/cluster.ts'
+import { inPhase, makeMonitor, settled } from '../testing/monitor.ts'
 
 type Made = ReturnType<typeof makeMonitor>
 
@@ -182,8 +112,9 @@ describe('Monitor', () => {
     expect(made.redis.refused).toBe(1)
     made.show('Running')
     made.redis.isAway = false
-    await made.pass(5_000)
+    await made.pass(400)
     expect(made.written).toEqual([])
+    expect(made.cluster.requests).toEqual(['get Pod'])
   })
 
   it('judges a lab that ended well as such when its pod is being deleted at the retry', async () => {

@@ -8,7 +8,8 @@ import { RetryLater } from '../../base/errors.ts'
 import { Later } from '../../base/later.ts'
 import { labKind } from '../../base/subject.ts'
 import { inOperatorsWords, KubeError } from '../../kube/client.ts'
-import type { PodFacts } from '../../kube/pods/facts.ts'
+import type { LifeVerdict, PodFacts } from '../../kube/pods/facts.ts'
+import { judgeLife } from '../../kube/pods/judge.ts'
 import { labNames } from '../../labs/names.ts'
 import type { Bell } from '../../store/bell.ts'
 import type { CompareStore, Mark, PodFinding } from '../../store/compares.ts'
@@ -284,14 +285,25 @@ export class Monitor {
     this.#later.after(afterMs, () => this.#judgeIfThere(pod.namespace, pod.uid))
   }
 
-  async #report(pod: PodFacts, finding: Finding, mark?: Mark): Promise<void> {
+  async #report(pod: PodFacts, { lasting, ...finding }: Finding, mark?: Mark): Promise<void> {
     const key = `${finding.outcome} ${finding.detail}`
     if (!pod.user || this.#mustWait(pod.user, mark) || (!mark && this.#reported.get(pod.uid) === key)) return
-    this.#reported.set(pod.uid, key)
-    await this.#record({ ...finding, user: pod.user, podUid: pod.uid }, mark).catch(error => {
-      this.#reported.delete(pod.uid)
+    const { user, uid: podUid } = pod
+    this.#reported.set(podUid, key)
+    try {
+      if (lasting && !(await this.#isStill(lasting, pod))) this.#reported.delete(podUid)
+      else await this.#record({ ...finding, user, podUid }, mark)
+    } catch (error) {
+      this.#reported.delete(podUid)
       throw error
-    })
+    }
+  }
+
+  /** Asks the API server: after a halt, or on a silent connection, the watch shows trouble that is over. */
+  async #isStill(trouble: LifeVerdict['kind'], pod: PodFacts): Promise<boolean> {
+    const { debris, heedsStamp } = this.#options
+    const now = await debris.podNow(pod)
+    return now !== undefined && judgeLife(now, heedsStamp).kind === trouble
   }
 
   async #record(finding: Omit<PodFinding, 'timeoutMs'>, mark?: Mark): Promise<boolean> {
