@@ -32,8 +32,10 @@ const followAtOnce = 32
 
 /** A stream that can be read. */
 export interface EventStream<Event> {
-  /** A ring about this subject wakes the stream's followers. Streams of one subject are equal. */
+  /** A ring about this subject wakes the stream's followers. Streams of one subject and incarnation are equal. */
   readonly subject: Subject
+  /** Distinguishes subjects of one name, of which one follows another. Default: there is one. */
+  readonly incarnation?: string | undefined
   /** Reads at most `limit` events of a series after a place; without `series`, of the current or last series. */
   read(series: number | undefined, afterSeq: number, limit?: number): Promise<StreamRead<Event>>
 }
@@ -148,7 +150,7 @@ function readAt<Event>(
   { series, seq }: Place,
   signal: AbortSignal | undefined,
 ): Promise<StreamRead<Event>> {
-  const name = `${subjectText(stream.subject)} ${series ?? ''}-${seq}`
+  const name = `${subjectText(stream.subject)} ${stream.incarnation ?? ''} ${series ?? ''}-${seq}`
   return reads.read(name, () => stream.read(series, seq, batchSize), signal)
 }
 

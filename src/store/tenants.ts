@@ -66,10 +66,14 @@ export class TenantStore {
     return pairsOf(flat).map(([event, data]) => ({ event, data }))
   }
 
-  /** The stream of a tenant that exists, with a series for each generation; a follower goes on from one to the next. */
-  stream(name: string, isThere: () => boolean): EventStream<StoredEvent> {
+  /**
+   * The stream of a tenant that exists, with a series for each generation; a follower goes on from one to the next.
+   * @param uid of the LNamespace about which `isThere` asks; undefined: there is none
+   */
+  stream(name: string, uid: string | undefined, isThere: () => boolean): EventStream<StoredEvent> {
     return {
       subject: { kind: tenantSubject, name },
+      incarnation: uid,
       read: async (series, afterSeq, limit = batch) => {
         if (!isThere()) return { found: false }
         return readSeries(this.#connection, this.#family.events(name), series, afterSeq, limit)

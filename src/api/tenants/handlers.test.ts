@@ -181,6 +181,23 @@ describe('GET /tenants/v1/{name}/events', () => {
     expect(await response.text()).toBe('retry: 1000\nid: 3-1\nevent: granted\ndata: {"id":"1"}\n\n')
   })
 
+  it('opens the stream in the turn in which it checks the role, so both are of one LNamespace', async () => {
+    let isSameTurn = true
+    const find = () => {
+      queueMicrotask(() => {
+        isSameTurn = false
+      })
+      return detailExample
+    }
+    const opened: boolean[] = []
+    const noted = () => {
+      opened.push(isSameTurn)
+      return events()
+    }
+    await tenantsApi({ find, events: noted })('GET', '/blue/events', 'ann')
+    expect(opened).toEqual([true])
+  })
+
   it('refuses a caller without one', async () => {
     const find = () => ({ ...detailExample, roles: [] }) as never
     const response = await tenantsApi({ find, events })('GET', '/blue/events', 'ann')

@@ -11,6 +11,7 @@ import { Sudo } from '../../sudo/sudo.ts'
 import { Teller } from '../../sudo/teller.ts'
 import type { AuditEvent } from '../../telemetry/audit.ts'
 import type { TenantWorld } from '../../tenants/world.ts'
+import type { Basics } from '../basics.ts'
 import { joinOwnRest, type OwnRest } from '../own-rest.ts'
 import type { Part } from '../part.ts'
 import type { TenantReplica } from './replica.ts'
@@ -45,8 +46,12 @@ export function joinRest(replica: TenantReplica, rest: RestConfig, isSynced: () 
 
 const gone: TenantEvent = { event: 'gone', data: '{}' }
 
+interface EventParts extends Pick<TenantReplica, 'access' | 'world'> {
+  readonly basics: Pick<Basics, 'clock' | 'log'>
+}
+
 /** The streams of events: what tells them, and what reads them. */
-function joinEvents({ basics, world, access }: TenantReplica, auditor: SudoAuditor) {
+export function joinEvents({ basics, world, access }: EventParts, auditor: Pick<SudoAuditor, 'request'>) {
   const { clock, log } = basics
   const { connection, keys } = access
   const store = new TenantStore(connection, keys)
@@ -68,7 +73,10 @@ function joinEvents({ basics, world, access }: TenantReplica, auditor: SudoAudit
       return teller.stop()
     },
     open: (name: string, lastEventId: string | undefined, signal: AbortSignal) => {
-      const stream = store.stream(name, () => lnamespaces.get(name) !== undefined) as EventStream<TenantEvent>
+      // The caller's role was checked in this turn of the event loop, so for this UID. Another may take over the name later.
+      const uid = lnamespaces.get(name)?.uid
+      const isThere = () => uid !== undefined && lnamespaces.get(name)?.uid === uid
+      const stream = store.stream(name, uid, isThere) as EventStream<TenantEvent>
       return reader.open({ stream, lastEventId, lost: gone, signal })
     },
   }

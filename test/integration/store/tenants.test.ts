@@ -18,7 +18,7 @@ const tell = (more: Partial<Tell> = {}): Tell => ({
 
 async function eventsOf(isThere = true, series?: number, after = 0) {
   const read = await tenants()
-    .stream('a', () => isThere)
+    .stream('a', 'u1', () => isThere)
     .read(series, after)
   return read.found ? read.events.map(({ id, event }) => `${id} ${event}`) : 'none'
 }
