@@ -43,7 +43,8 @@ Without \`Last-Event-ID\` a stream begins at the start of the current generation
 replica. Only callers with a role in the tenant can follow it. A comment line is sent after 15 s of silence.
 
 - An id of an LNamespace that is gone is answered 204: stop asking.
-- An id beyond the end of the stream is answered with all events that are kept, since the stream was lost and begun anew.
+- An id that the stream does not have is answered with all events that are kept: the stream was lost and begun anew, or the id
+  is of a former LNamespace of this name, whose numbers were lower.
 - Events come from Redis. While it is silent there are none, and sudo works as ever; what happened meanwhile is reported when it
   answers again, \`why\` it ended as far as a replica still knows.`
 

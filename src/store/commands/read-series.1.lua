@@ -1,5 +1,5 @@
--- Reads a stream after a place, through all of its series. A place beyond the end belongs to a stream that was lost and begun
--- anew: it is read from its start.
+-- Reads a stream after a place, through all of its series. A place that is not in it was trimmed, or belongs to a stream that
+-- was lost and begun anew: it is read from its start.
 -- KEYS: events (stream)
 -- ARGV: series afterSeq count
 --   series: '' for the newest one
@@ -13,6 +13,10 @@ local series, after = ARGV[1], tonumber(ARGV[2])
 if series == '' then
   series = last
 end
-local is_beyond = tonumber(series) > tonumber(last) or (series == last and after > tonumber(number))
-local start = is_beyond and '-' or series .. '-' .. (after + 1)
+local place = series .. '-' .. ARGV[2]
+local is_there = tonumber(series) <= tonumber(last)
+if is_there and after > 0 then
+  is_there = #redis.call('XRANGE', KEYS[1], place, place) > 0
+end
+local start = is_there and series .. '-' .. (after + 1) or '-'
 return { 'events', tonumber(last), tonumber(number), redis.call('XRANGE', KEYS[1], start, '+', 'COUNT', ARGV[3]) }

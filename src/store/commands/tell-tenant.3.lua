@@ -17,6 +17,8 @@ local flat = redis.call('HGETALL', record)
 for i = 1, #flat, 2 do
   known[flat[i]] = flat[i + 1]
 end
+-- Numbers of events are above `base`; `top` is the highest one so far.
+local base, top = tonumber(known.base or 0), tonumber(known.top or 0)
 local is_old = tonumber(version) < tonumber(known.version or 0)
 if known.uid and known.uid ~= uid then
   if is_old then
@@ -24,6 +26,9 @@ if known.uid and known.uid ~= uid then
   end
   redis.call('DEL', record, events)
   known = {}
+  -- No id of the former one is one of this, whose generations are often the same.
+  base = top
+  redis.call('HSET', record, 'base', whole(base), 'top', whole(top))
 end
 local list, added = {}, {}
 local function tell(event, data)
@@ -73,7 +78,7 @@ if not is_old and known.version ~= version then
   redis.call('HSET', record, 'uid', uid, 'version', version)
 end
 if #list > 0 then
-  local series, seq = tonumber(generation), 0
+  local series, seq = tonumber(generation), base
   local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]
   if newest then
     local last, number = string.match(newest[1], '^(%d+)-(%d+)$')
@@ -82,7 +87,8 @@ if #list > 0 then
       series, seq = tonumber(last), tonumber(number)
     end
   end
-  append(events, whole(series), seq, cjson.encode(list))
+  seq = append(events, whole(series), seq, cjson.encode(list))
+  redis.call('HSET', record, 'top', whole(math.max(top, seq)))
   redis.call('XTRIM', events, 'MAXLEN', '~', most)
   ring(bell, 'events', subject('tenant', name))
 end

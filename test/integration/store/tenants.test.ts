@@ -55,7 +55,52 @@ test('tell begins anew when an LNamespace is made again, and forgets the former 
   await tenants().tell(tell({ grants: grant(granted), generation: 7 }))
   await tenants().tell(tell({ uid: 'u2', version: '20', ready: '{}' }))
   expect(await tenants().tell(tell({ version: '11', grants: grant(granted, effective) }))).toEqual([])
-  expect(await eventsOf()).toEqual(['1-1 condition'])
+  expect(await eventsOf()).toEqual(['1-2 condition'])
+})
+
+/** Tells that an LNamespace is ready in a new way. */
+const condition = (uid: string, version: number, generation = 1) =>
+  tenants().tell(tell({ uid, generation, version: `${version}`, ready: `{"is":${version}}` }))
+
+test('read gives all events of an LNamespace when the client holds a place of the former one of its name', async () => {
+  for (const [uid, version] of [
+    ['u1', 11],
+    ['u1', 12],
+    ['u2', 21],
+    ['u2', 22],
+  ] as const)
+    await condition(uid, version)
+  expect(await eventsOf(true, 1, 2)).toEqual(['1-3 condition', '1-4 condition'])
+})
+
+test('read gives all events of an LNamespace when the former one had more generations', async () => {
+  for (const [version, generation] of [
+    [11, 1],
+    [12, 1],
+    [13, 2],
+  ] as const)
+    await condition('u1', version, generation)
+  for (const [version, generation] of [
+    [21, 1],
+    [22, 2],
+    [23, 3],
+  ] as const)
+    await condition('u2', version, generation)
+  const all = ['1-3 condition', '2-3 condition', '3-3 condition']
+  for (const [series, seq] of [
+    [1, 1],
+    [1, 2],
+    [2, 1],
+  ] as const)
+    expect(await eventsOf(true, series, seq)).toEqual(all)
+  expect(await eventsOf(true, 2, 3)).toEqual(['3-3 condition'])
+})
+
+test('read gives all events of an LNamespace when nothing was told of the one between', async () => {
+  await condition('u1', 11)
+  await tenants().tell(tell({ uid: 'u2', version: '20' }))
+  await condition('u3', 31)
+  expect(await eventsOf(true, 1, 1)).toEqual(['1-2 condition'])
 })
 
 test('read goes on from one generation to the next', async () => {
@@ -64,7 +109,8 @@ test('read goes on from one generation to the next', async () => {
   expect(await eventsOf()).toEqual(['2-1 condition'])
   expect(await eventsOf(true, 1, 1)).toEqual(['2-1 condition'])
   expect(await eventsOf(true, 2, 1)).toEqual([])
-  // A place of a stream that was lost.
+  // Places of a stream that was lost.
+  expect(await eventsOf(true, 9, 0)).toEqual(['1-1 condition', '2-1 condition'])
   expect(await eventsOf(true, 2, 9)).toEqual(['1-1 condition', '2-1 condition'])
   expect(await eventsOf(false)).toBe('none')
 })
