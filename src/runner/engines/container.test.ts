@@ -45,6 +45,19 @@ describe('a container', () => {
     expect(said()).not.toMatch(/hunter2|two/)
   })
 
+  it('is removed when its end was acknowledged, and its folder removed, before that', async () => {
+    await using machine = await make()
+    const connected = await machine.attach(7)
+    const hold = machine.failpoints.arm('runner.supervise.ended', 'hold')
+    await connected.keeper.start(warrantOf(uuid, 1, spec('true')))
+    connected.ack(await connected.end(uuid, 1))
+    // It was heard once this is answered.
+    await connected.keeper.list()
+    expect([readdirSync(join(machine.dir, 'runs')), containers().length]).toEqual([[], 1])
+    hold.release()
+    await expect.poll(containers, { timeout: 20_000 }).toEqual([])
+  })
+
   it('has an end with the words of the engine when its image cannot be pulled', async () => {
     await using machine = await make()
     const connected = await machine.attach(7)

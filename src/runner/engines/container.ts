@@ -38,7 +38,7 @@ const networkForm = '{{.HostConfig.NetworkMode}}{{range .NetworkSettings.Network
 
 export class ContainerEngine implements Engine {
   readonly #context: EngineContext
-  readonly #client: Client
+  #client: Client
   #pulling: ChildProcess | undefined
   #creating: ChildProcess | undefined
   #isEnding = false
@@ -81,6 +81,8 @@ export class ContainerEngine implements Engine {
   }
 
   async clean(): Promise<void> {
+    // The end may be acknowledged by now, and the folder gone.
+    this.#client = new Client(this.#context.engine, '/', this.#context.clock)
     for (const id of await this.#ids(['--all'])) await this.#say(['rm', '--force', '--volumes', id])
     const { path } = this.#context.folder
     for (const name of ['environment', outOfMemoryMark]) rmSync(join(path, name), { force: true })
