@@ -150,6 +150,25 @@ describe.concurrent('a start', () => {
     },
   )
 
+  it('ends the connection that heard it has begun when its supervisor was never told to go', async () => {
+    await using machine = await TestMachine.make()
+    const old = await machine.attach(7)
+    const hold = machine.failpoints.arm('runner.supervise.locked', 'hold')
+    const lost = old.keeper.start(sleeper(3))
+    await hold.landed()
+    old.child.kill('SIGKILL')
+    await expect(lost).rejects.toThrow()
+    const next = await machine.attach(8)
+    // The lock is held, so it looks as if it had begun.
+    await next.keeper.start(sleeper(3))
+    hold.release()
+    await next.closed
+    const last = await machine.attach(9)
+    expect((await last.keeper.list()).runs).toEqual([])
+    await last.keeper.start(sleeper(3))
+    await last.running(uuid, 3)
+  })
+
   it('is refused when its supervisor dies before it was told to go, and the machine is as good as before', async () => {
     await using machine = await TestMachine.make()
     const { keeper } = await machine.attach(7)

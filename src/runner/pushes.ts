@@ -78,6 +78,8 @@ class Push {
   #wake: () => void = () => {}
   /** The connection to the supervisor. */
   #letGo: (() => void) | undefined
+  /** A supervisor was there, so the keeper may have heard that the run is held. */
+  #wasHeld = false
 
   constructor(parts: PushesParts, folder: RunFolder) {
     this.#parts = parts
@@ -132,6 +134,7 @@ class Push {
         this.#awake()
       },
     })
+    this.#wasHeld ||= this.#letGo !== undefined
     return this.#letGo !== undefined
   }
 
@@ -145,6 +148,8 @@ class Push {
     // It was lost after `settle` had looked, or its processes could not be killed.
     if (standing === 'lost') clock.after(againMs, () => this.#awake())
     else this.#awake()
+    // A supervisor that was never told to go had the lock. The keeper learns by the next list that there is no such run.
+    if (standing === 'unbegun' && this.#wasHeld) this.#parts.onFailure(new Error('a run never began: list again'))
     return standing !== 'unbegun'
   }
 
