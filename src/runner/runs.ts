@@ -85,8 +85,9 @@ export class Runs {
     const standing = await this.standing(folder)
     const warrant = folder.warrant()
     if (standing === 'unbegun' || !warrant) return undefined
-    const started = folder.started()
+    // Read before the beginning, which was written before it: this process may be halted between the two for a whole run.
     const ended = folder.ended()
+    const started = folder.started()
     const end = endOf(ended)
     const isStale = standing === 'lost' || ended?.isStale === true
     const state: RunState = isStale ? 'stale' : end ? 'ended' : started ? 'running' : 'starting'

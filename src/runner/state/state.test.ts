@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ManualClock } from '../../../test/kit/clock.ts'
+import { haltedAfter } from '../../../test/kit/runner/halted.ts'
 import { specOf, uuidOf, warrantOf } from '../../../test/kit/runner/machine.ts'
 import { Past } from './past.ts'
 import { type Numbered, RunFolder } from './run-folder.ts'
@@ -146,18 +147,7 @@ describe('SpoolReader', () => {
       spool.ended({ exitCode: 0 })
     }
     // Halted after the first look, whichever that is.
-    let looks = 0
-    const halted = new Proxy(run, {
-      get: (target, name) => {
-        const value = Reflect.get(target, name)
-        if (typeof value !== 'function') return value
-        return (...args: unknown[]) => {
-          const answer = value.apply(target, args)
-          if (looks++ === 0) runWhole()
-          return answer
-        }
-      },
-    })
+    const halted = haltedAfter(run, 1, runWhole)
     const reader = new SpoolReader(halted, 0)
     const kinds: string[] = []
     for (let round = 0; round < 2; round++)
