@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
+import ssh2 from 'ssh2'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { Refused, Unreachable } from './errors.ts'
 import { type Answer, keepalive, says, silence } from './testing/liar.ts'
@@ -144,6 +145,19 @@ describe('channel', () => {
     expect(await errorOf(machine.exec('true'))).toBe(machine.ended.reason)
     expect(await errorOf(machine.channel('true'))).toBe(machine.ended.reason)
   })
+})
+
+test('a command is unreachable when the connection takes none any more, and has not ended yet', async () => {
+  const machine = await site.connect(await site.sshd())
+  const exec = vi.spyOn(ssh2.Client.prototype, 'exec').mockImplementation(() => {
+    throw new Error('Not connected')
+  })
+  try {
+    const errors = await Promise.all([errorOf(machine.exec('true')), errorOf(machine.channel('true'))])
+    for (const error of errors) expect(error).toBeInstanceOf(Unreachable)
+  } finally {
+    exec.mockRestore()
+  }
 })
 
 describe('close', () => {

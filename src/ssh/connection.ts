@@ -91,12 +91,18 @@ export class Connection {
     this.ended.throwIfAborted()
     signal?.throwIfAborted()
     const opened = new Promise<CommandChannel>((resolve, reject) => {
-      this.#client.exec(command, (error, raw) => {
+      const take = (error: Error | undefined, raw: ssh2.ClientChannel) => {
         if (error) reject(new Refused(`the machine starts no command: ${cleanWords(error.message)}`))
         // Whoever asked has left.
         else if (signal?.aborted) raw.close()
         else resolve(new CommandChannel(raw, this.#socket, this.ended, text => this.hidden(text)))
-      })
+      }
+      try {
+        this.#client.exec(command, take)
+      } catch (error) {
+        // The other side has ended the connection, and `ended` has not fired yet.
+        reject(new Unreachable(`the machine takes no command: ${cleanWords((error as Error).message)}`))
+      }
     })
     return unlessAborted(unlessAborted(opened, this.ended), signal)
   }
