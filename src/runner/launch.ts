@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { systemClock } from '../base/clock.ts'
 import { failpoint } from '../base/failpoint.ts'
+import { afterReading } from './patience.ts'
 import type { RunFolder } from './state/run-folder.ts'
 
 /** Words of the pipe between a supervisor and its starter. */
@@ -100,7 +101,7 @@ class Said {
   /** @returns undefined when it has ended, and 'late' after the limit */
   word(): Promise<string | undefined> {
     return new Promise(resolve => {
-      const cancel = systemClock.after(limitMs, () => resolve('late'))
+      const cancel = afterReading(systemClock, limitMs, () => resolve('late'))
       const look = () => {
         if (this.#words.length === 0 && !this.#isEnded) return
         cancel()

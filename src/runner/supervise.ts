@@ -3,8 +3,6 @@
  * that it holds the lock; without that word nothing ever runs.
  */
 import { createInterface } from 'node:readline'
-import type { Readable } from 'node:stream'
-import { finished } from 'node:stream/promises'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { failpoint } from '../base/failpoint.ts'
 import type { Gateway, RunEnd, Warrant } from '../dispatch/protocol.ts'
@@ -13,6 +11,7 @@ import { Cgroup } from './engines/cgroups.ts'
 import type { Engine, Running } from './engines/engine.ts'
 import { engineOf } from './engines/engines.ts'
 import { words } from './launch.ts'
+import { allRead } from './patience.ts'
 import { Machine } from './state/machine.ts'
 import type { RunnerOptions } from './state/options.ts'
 import { type Begun, RunFolder } from './state/run-folder.ts'
@@ -21,7 +20,6 @@ import type { RunTunnel } from './tunnel/tunnel.ts'
 
 const longestReason = 1000
 const againMs = 1000
-const lateOutputMs = 5000
 
 /** @returns the exit code, for the log */
 export async function supervise(uuid: string, run: number, options: RunnerOptions): Promise<number> {
@@ -131,7 +129,8 @@ class Supervisor {
     await failpoint('runner.supervise.started')
     this.#spool.started(running.process, gateway)
     if (this.#ending) this.#try(engine.terminate())
-    const { maxRunSeconds } = this.#parts.warrant.spec
+    const { machine, folder, warrant, clock } = this.#parts
+    const { maxRunSeconds } = warrant.spec
     if (maxRunSeconds > 0) this.#after(maxRunSeconds * 1000, () => this.kill(true))
     running.stdout.on('data', bytes => this.#spool.output('stdout', bytes))
     running.stderr.on('data', bytes => this.#spool.output('stderr', bytes))
@@ -139,7 +138,9 @@ class Supervisor {
     // From here on nobody begins another process, which would outlive it.
     this.#tunnel?.close()
     await this.#nothingIsLeft(engine)
-    await this.#allRead([running.stdout, running.stderr])
+    await allRead([running.stdout, running.stderr], clock, () =>
+      machine.setBroken(`a process of ${folder.uuid} may be left: its output is still open`),
+    )
     return end
   }
 
@@ -162,19 +163,6 @@ class Supervisor {
       this.#parts.machine.setBroken(`processes of ${this.#parts.folder.uuid} could not be killed`)
       await this.#parts.clock.sleep(againMs)
     }
-  }
-
-  /** A process that was not found may hold the output open. */
-  async #allRead(streams: readonly Readable[]): Promise<void> {
-    const { machine, folder, clock } = this.#parts
-    const giveUp = new AbortController()
-    const late = clock.sleep(lateOutputMs, giveUp.signal).then(() => {
-      machine.setBroken(`a process of ${folder.uuid} may be left: its output is still open`)
-      for (const stream of streams) stream.destroy()
-    })
-    await Promise.all(streams.map(stream => finished(stream).catch(() => {})))
-    giveUp.abort()
-    await late.catch(() => {})
   }
 
   #after(ms: number, ring: () => void): void {
