@@ -39,10 +39,7 @@ export class Control {
 
   /** Tells followers that there are entries up to this number. */
   tell(seq: number): void {
-    for (const socket of this.#followers) {
-      // Who does not read yet will learn of it by the next number: they only grow.
-      if (socket.writableLength === 0) socket.write(`${JSON.stringify({ seq })}\n`)
-    }
+    for (const socket of this.#followers) this.#tellOne(socket, seq)
   }
 
   free(): void {
@@ -53,7 +50,6 @@ export class Control {
     const lines = new Lines(longestBytes)
     let isKnown = false
     socket.on('close', () => this.#followers.delete(socket))
-    socket.on('drain', () => this.tell(this.#options.seq()))
     socket.on('data', chunk => {
       for (const line of lines.take(chunk)) {
         const said = asObject(typeof line === 'string' ? parseJson(line) : undefined)
@@ -70,7 +66,15 @@ export class Control {
 
   #follow(socket: Socket): void {
     this.#followers.add(socket)
-    socket.write(`${JSON.stringify({ seq: this.#options.seq() })}\n`)
+    this.#tellOne(socket, this.#options.seq())
+  }
+
+  /** One line at a time: the numbers that come until it is written are told as one. So short a line never causes `drain`. */
+  #tellOne(socket: Socket, seq: number): void {
+    if (socket.writableLength > 0) return
+    socket.write(`${JSON.stringify({ seq })}\n`, error => {
+      if (!error && this.#options.seq() > seq) this.#tellOne(socket, this.#options.seq())
+    })
   }
 }
 
