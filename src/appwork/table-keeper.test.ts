@@ -23,12 +23,19 @@ class FakeTable {
   answer: PutAnswer | Error = 'written'
   readonly calls: string[] = []
   isSilent = false
+  /** Happens once, between the next reading and its answer. */
+  duringRead: (() => void) | undefined
 
   table(): KeptTable<Row> {
     return {
       name: 'routes',
       wanted: () => this.wanted,
-      read: async () => ({ complete: this.complete > 0, entries: this.#heard('read') && this.entries }),
+      read: async () => {
+        const read = { complete: this.complete > 0, entries: new Map(this.#heard('read') && this.entries) }
+        this.duringRead?.()
+        this.duringRead = undefined
+        return read
+      },
       version: async () => `${this.#heard('version') && (this.complete || '')} 1`,
       put: async (name, entry) => {
         this.#heard(`put ${name}`)
@@ -119,6 +126,20 @@ test('the keeper writes everything again when Redis was emptied', async () => {
   await pass(100)
   expect([...fake.entries.keys()]).toEqual(['a'])
   expect(fake.complete).toBeGreaterThan(0)
+})
+
+test('the keeper writes what changes while it reads a table that was as wanted before', async () => {
+  fake.wanted!.set('a', row('1'))
+  keeper.start()
+  await pass(3_000)
+  fake.calls.length = 0
+  fake.duringRead = () => {
+    fake.wanted = new Map([['a', row('1', 'Error')]])
+    keeper.compare()
+  }
+  keeper.compare()
+  await pass(1_000)
+  expect(fake.calls).toContain('put a')
 })
 
 test('the keeper finds an emptied Redis within a minute when nobody tells it', async () => {

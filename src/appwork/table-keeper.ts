@@ -53,6 +53,8 @@ export class TableKeeper<T extends Entry> {
   readonly #trouble: Rarely
   /** What the table was when it was last found to be as wanted. */
   #kept: string | undefined
+  /** A comparison was asked for since the last round looked at what is wanted. */
+  #isAsked = false
 
   constructor(options: TableKeeperOptions<T>) {
     const { clock, log, leases, lease, table } = options
@@ -82,6 +84,7 @@ export class TableKeeper<T extends Entry> {
   /** Compares the table soon: Redis may have lost it, or something has ended. */
   compare(): void {
     this.#kept = undefined
+    this.#isAsked = true
     this.#duty.wake()
   }
 
@@ -91,6 +94,7 @@ export class TableKeeper<T extends Entry> {
 
   async #round(take: Take): Promise<DutyRest> {
     const { table } = this.#options
+    this.#isAsked = false
     const wanted = table.wanted()
     if (!wanted) return { ms: soonMs }
     const rest = { ms: jittered(restMs, jitter) }
@@ -99,7 +103,8 @@ export class TableKeeper<T extends Entry> {
     const standing = await table.read()
     const { missing, extra } = differences(wanted, standing.entries, table.keeps)
     if (standing.complete && missing.length === 0 && extra.length === 0) {
-      this.#kept = markOf(version)
+      // Else something else is wanted by now, and the next round begins at once.
+      if (!this.#isAsked) this.#kept = markOf(version)
       return rest
     }
     if ((await take()) === null) return { ms: jittered(soonMs, jitter) }
