@@ -192,3 +192,13 @@ test('Door hands over a connection that asks for another protocol', async () => 
   wire.write('GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
   await wire.has('upgraded')
 })
+
+test('Door cuts a connection that asks for another protocol when it is never answered', async () => {
+  const { door, client } = await start()
+  const wire = await client()
+  wire.write('GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+  await wire.has('upgraded')
+  const closed = door.stopAccepting()
+  door.cut()
+  await closed
+})

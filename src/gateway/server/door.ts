@@ -36,7 +36,8 @@ export class Door {
   readonly #doorman: Doorman
   /** Requests of a connection that are not answered: the first is served, the others wait. */
   readonly #owed = new Map<Duplex, ServerResponse[]>()
-  readonly #upgraded = new WeakSet<Duplex>()
+  /** Open connections that asked to leave HTTP: Node's server counts them no longer. */
+  readonly #upgraded = new Set<Socket>()
   #isDraining = false
 
   constructor(options: DoorOptions, doorman: Doorman) {
@@ -85,9 +86,10 @@ export class Door {
     return closed
   }
 
-  /** Cuts what is left. */
+  /** Cuts what is left, also what has left HTTP. */
   cut(): void {
     this.#server.closeAllConnections()
+    for (const socket of this.#upgraded) socket.destroy()
   }
 
   #create(): { server: Server; breakHandshakes: () => void } {
@@ -148,6 +150,7 @@ export class Door {
       return
     }
     this.#upgraded.add(socket)
+    socket.once('close', () => this.#upgraded.delete(socket))
     this.#doorman.upgrade(incoming, socket, head)
   }
 

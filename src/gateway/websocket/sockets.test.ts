@@ -52,3 +52,10 @@ test('Sockets closes those that open meanwhile, and none that has ended', async 
 test('Sockets has nothing to wait for when none is open', async () => {
   await start().sockets.closeOver(60_000)
 })
+
+test('Sockets closes one at once when all others were closed before it opens', async () => {
+  const { sockets, open, closedMs, drained } = start()
+  await sockets.closeOver(1000)
+  open()
+  expect([closedMs.length, drained(), sockets.size]).toEqual([1, 1, 0])
+})

@@ -16,6 +16,8 @@ export interface SocketsOptions {
 export class Sockets {
   readonly #options: SocketsOptions
   readonly #open = new Set<OpenSocket>()
+  /** All were closed: this replica ends. */
+  #isOver = false
 
   constructor(options: SocketsOptions) {
     this.#options = options
@@ -25,9 +27,10 @@ export class Sockets {
     return this.#open.size
   }
 
-  /** Returns what takes it out again. */
+  /** One that opens after `closeOver` is closed at once. Returns what takes it out again. */
   add(socket: OpenSocket): () => void {
-    this.#open.add(socket)
+    if (this.#isOver) this.#end(socket, frameMs)
+    else this.#open.add(socket)
     return () => void this.#open.delete(socket)
   }
 
@@ -36,7 +39,7 @@ export class Sockets {
    * meanwhile are closed too.
    */
   async closeOver(ms: number): Promise<void> {
-    const { clock, onDrained } = this.#options
+    const { clock } = this.#options
     const endMs = clock.monotonicMs() + ms
     while (this.#open.size > 0) {
       const leftMs = endMs - clock.monotonicMs()
@@ -44,10 +47,15 @@ export class Sockets {
       const lot = [...this.#open].slice(0, Math.ceil(this.#open.size / lots))
       for (const socket of lot) {
         this.#open.delete(socket)
-        onDrained?.()
-        socket.close(1012, 'the gateway restarts', Math.max(tickMs, Math.min(frameMs, leftMs)))
+        this.#end(socket, Math.max(tickMs, Math.min(frameMs, leftMs)))
       }
       await clock.sleep(tickMs)
     }
+    this.#isOver = true
+  }
+
+  #end(socket: OpenSocket, withinMs: number): void {
+    this.#options.onDrained?.()
+    socket.close(1012, 'the gateway restarts', withinMs)
   }
 }
