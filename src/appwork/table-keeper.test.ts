@@ -163,6 +163,28 @@ test('the keeper takes no lease and reads no table while nothing changes', async
   expect([leases.asked, fake.calls.length <= 5]).toEqual([before, true])
 })
 
+test('the keeper reads the table once in five minutes, and takes no lease, while nothing changes', async () => {
+  fake.wanted!.set('a', row('1'))
+  keeper.start()
+  await pass(5_000)
+  const before = leases.asked
+  fake.calls.length = 0
+  await pass(1_200_000)
+  const reads = fake.calls.filter(call => call !== 'version')
+  expect([new Set(reads), leases.asked]).toEqual([new Set(['read']), before])
+  expect([3, 4]).toContain(reads.length)
+})
+
+test('the keeper removes what is wanted no longer when nobody tells it', async () => {
+  for (const name of ['a', 'b']) fake.wanted!.set(name, row(name))
+  keeper.start()
+  await pass(3_000)
+  fake.wanted!.delete('a')
+  await pass(360_000)
+  expect(fake.calls).toContain('remove a a')
+  expect([...fake.entries.keys()]).toEqual(['b'])
+})
+
 test('the keeper leaves the work to another replica that has the lease', async () => {
   fake.wanted!.set('a', row('1'))
   leases.held.add('lease')

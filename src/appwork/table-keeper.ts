@@ -41,6 +41,11 @@ export interface TableKeeperOptions<T extends Entry> {
 
 /** How often a replica looks whether the table is complete: two small reads each minute. */
 const restMs = 30_000
+/**
+ * A table that was as wanted is read again after this time. Nobody may tell of a change: an app that is deleted before its first
+ * turn has no turn that removes its entry, and a replica may die after a write of what it saw too late.
+ */
+const keptMs = 300_000
 /** Another replica does it, or something is not known yet. */
 const soonMs = 1_000
 const jitter = 0.1
@@ -51,8 +56,8 @@ export class TableKeeper<T extends Entry> {
   readonly #options: TableKeeperOptions<T>
   readonly #duty: Duty
   readonly #trouble: Rarely
-  /** What the table was when it was last found to be as wanted. */
-  #kept: string | undefined
+  /** What the table was when it was last found to be as wanted, and when by the monotonic clock. */
+  #kept: { readonly mark: string; readonly atMs: number } | undefined
   /** A comparison was asked for since the last round looked at what is wanted. */
   #isAsked = false
 
@@ -93,18 +98,19 @@ export class TableKeeper<T extends Entry> {
   }
 
   async #round(take: Take): Promise<DutyRest> {
-    const { table } = this.#options
+    const { table, clock } = this.#options
     this.#isAsked = false
     const wanted = table.wanted()
     if (!wanted) return { ms: soonMs }
     const rest = { ms: jittered(restMs, jitter) }
-    const version = await table.version()
-    if (this.#kept !== undefined && markOf(version) === this.#kept) return rest
+    const mark = markOf(await table.version())
+    if (this.#isKept(mark)) return rest
+    const atMs = clock.monotonicMs()
     const standing = await table.read()
     const { missing, extra } = differences(wanted, standing.entries, table.keeps)
     if (standing.complete && missing.length === 0 && extra.length === 0) {
       // Else something else is wanted by now, and the next round begins at once.
-      if (!this.#isAsked) this.#kept = markOf(version)
+      if (!this.#isAsked) this.#kept = { mark, atMs }
       return rest
     }
     if ((await take()) === null) return { ms: jittered(soonMs, jitter) }
@@ -112,6 +118,10 @@ export class TableKeeper<T extends Entry> {
     if (isWhole) await table.complete()
     // What was written is compared once more: a turn may have written something else meanwhile.
     return { ms: soonMs }
+  }
+
+  #isKept(mark: string): boolean {
+    return this.#kept?.mark === mark && this.#options.clock.monotonicMs() - this.#kept.atMs < keptMs
   }
 
   /** @returns false if one of them is not gone, or another one stands where it stood */
