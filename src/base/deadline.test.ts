@@ -25,6 +25,25 @@ describe('Deadline', () => {
     await fired
   })
 
+  test('fires at a check when its time is over, and no timer has fired', () => {
+    let nowMs = 0
+    const clock = { ...new ManualClock(), monotonicMs: () => nowMs, after: () => () => {} }
+    const deadline = new Deadline(clock, 50)
+    nowMs = 49
+    deadline.check()
+    nowMs = 50
+    expect(() => deadline.check()).toThrow('no answer within 50 ms')
+    expect(deadline.signal.aborted).toBe(true)
+  })
+
+  test('fires at no check after stopTimer', () => {
+    const clock = new ManualClock()
+    const deadline = new Deadline(clock, 50)
+    deadline.stopTimer()
+    clock.advance(50)
+    deadline.check()
+  })
+
   test('fires with another signal, also one that was aborted before', () => {
     const stop = new AbortController()
     const before = new Deadline(new ManualClock(), 50, stop.signal)

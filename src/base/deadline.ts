@@ -6,20 +6,30 @@ import type { Clock } from './clock.ts'
 export class Deadline {
   readonly #controller = new AbortController()
   readonly #parent: AbortSignal | undefined
-  readonly #startTimer: () => () => void
+  readonly #clock: Clock
+  readonly #ms: number
+  /** Monotonic. */
+  #untilMs = 0
   #cancelTimer: () => void
   readonly #follow = () => this.#controller.abort(this.#parent?.reason)
 
   constructor(clock: Clock, ms: number, parent?: AbortSignal) {
+    this.#clock = clock
+    this.#ms = ms
     this.#parent = parent
     if (parent?.aborted) this.#follow()
     else parent?.addEventListener('abort', this.#follow, { once: true })
-    this.#startTimer = () => clock.after(ms, () => this.#controller.abort(new Error(`no answer within ${ms} ms`)))
     this.#cancelTimer = this.#startTimer()
   }
 
   get signal(): AbortSignal {
     return this.#controller.signal
+  }
+
+  /** @throws the signal's reason; also once the time is over and no timer has fired yet, as in a process that was halted */
+  check(): void {
+    if (this.#clock.monotonicMs() >= this.#untilMs) this.#end()
+    this.signal.throwIfAborted()
   }
 
   /** Its time begins anew. */
@@ -30,6 +40,7 @@ export class Deadline {
 
   /** Stops the time. The other signal still counts. */
   stopTimer(): void {
+    this.#untilMs = Number.POSITIVE_INFINITY
     this.#cancelTimer()
   }
 
@@ -41,6 +52,15 @@ export class Deadline {
   release(): void {
     this.stopTimer()
     this.#parent?.removeEventListener('abort', this.#follow)
+  }
+
+  #startTimer(): () => void {
+    this.#untilMs = this.#clock.monotonicMs() + this.#ms
+    return this.#clock.after(this.#ms, () => this.#end())
+  }
+
+  #end(): void {
+    this.abort(new Error(`no answer within ${this.#ms} ms`))
   }
 }
 

@@ -1,11 +1,14 @@
 /** One check of one workload: read, look, decide; then a request to stop it, or the end of the check. */
 import type { Clock } from '../base/clock.ts'
+import { Deadline } from '../base/deadline.ts'
+import { RetryLater } from '../base/errors.ts'
 import type { Failpoint } from '../base/failpoint.ts'
 import type { Log } from '../base/log.ts'
 import { jittered } from '../base/loop.ts'
 import type { IdleConfig, IdleRule, SourceName } from '../config/idle.ts'
 import type { ActivityStore } from '../store/activity.ts'
-import type { Taken } from '../store/idle.ts'
+import { takeMs } from '../store/due.ts'
+import type { StopRequest, Taken } from '../store/idle.ts'
 import { cpuFreshMs } from './cpu-usage.ts'
 import { decide } from './decisions/decide.ts'
 import type { Decision, Periods, Stop } from './decisions/decision.ts'
@@ -48,6 +51,11 @@ const freshLookMs = 2000
  * before for new, and may ask what another one asks by now. With the time of a probe this is the time of a taker.
  */
 const beginMs = 10_000
+/**
+ * Monotonic, since the taking was asked for: nothing of a stop leaves later. So it lands before another replica takes the
+ * workload, which may find it in use.
+ */
+const stopMs = takeMs - 5000
 /** After a stop that something prevented, it is looked at again. */
 const againMs = 5000
 /** The longest pause between checks of what does not answer. */
@@ -59,6 +67,8 @@ interface Seen {
   readonly known: Known
   readonly rule: IdleRule | undefined
   readonly decision: Decision
+  /** Monotonic: the taking was asked for. */
+  readonly askedMs: number
   /** Monotonic: the look began. */
   readonly beganMs: number
   /** Monotonic: since when something else may be true. */
@@ -105,7 +115,7 @@ export class Check {
       periods: this.#periods(),
     })
     if (decision.heldBy) this.#options.onHeld(decision.heldBy)
-    const seen = { facts, known, rule, decision, beganMs, trueMs, nowMs }
+    const seen = { facts, known, rule, decision, askedMs, beganMs, trueMs, nowMs }
     const nextInMs = decision.stop ? await this.#stop(owner, taken, seen, decision.stop, signal) : decision.nextInMs
     if (nextInMs === undefined) return look.kind
     return (await this.#end(owner, taken, seen, nextInMs)) ? look.kind : 'late'
@@ -115,7 +125,7 @@ export class Check {
   async #stop(
     owner: WorkloadOwner,
     { id, score }: Taken,
-    { facts, known, rule, decision, beganMs, trueMs, nowMs }: Seen,
+    { facts, known, rule, decision, askedMs, beganMs, trueMs, nowMs }: Seen,
     stop: Stop,
     signal: AbortSignal,
   ): Promise<number | undefined> {
@@ -126,19 +136,17 @@ export class Check {
     if (!activity) return 1
     await failpoint('idle.stopping', `${kind}:${id}`)
     if (stop.why !== 'age' && clock.monotonicMs() - trueMs > freshLookMs) return againMs
-    const result = await known.stop(
-      {
-        ...{ kind, id, score, touches, why: stop.why, podUid: facts.podUid },
-        ...{ readLastMs: activity.lastMs, lastMs: decision.activity.lastMs },
-        timeoutMs: stop.afterMs,
-        warnMs: msOf(rule?.warnSeconds),
-        expectedMs: Math.floor(known.read.nowMs + clock.monotonicMs() - beganMs),
-        stopsPerMinute: idle.stopsPerMinute,
-        words: stopWords(stop),
-        data: JSON.stringify({ rule: stop.rule, why: stop.why, at: isoOf(nowMs) }),
-      },
-      signal,
-    )
+    const limit = new Deadline(clock, Math.max(0, askedMs + stopMs - clock.monotonicMs()), signal)
+    const result = await stopWithin(limit, known, {
+      ...{ kind, id, score, touches, why: stop.why, podUid: facts.podUid },
+      ...{ readLastMs: activity.lastMs, lastMs: decision.activity.lastMs },
+      timeoutMs: stop.afterMs,
+      warnMs: msOf(rule?.warnSeconds),
+      expectedMs: Math.floor(known.read.nowMs + clock.monotonicMs() - beganMs),
+      stopsPerMinute: idle.stopsPerMinute,
+      words: stopWords(stop),
+      data: JSON.stringify({ rule: stop.rule, why: stop.why, at: isoOf(nowMs) }),
+    })
     onStop(facts, stop, result)
     if (result === 'requested') return undefined
     return result === 'held' ? this.#periods().checkMs : againMs
@@ -177,5 +185,17 @@ export class Check {
       slowestMs,
       cpuMs: cpuFreshMs(cpuPeriodSeconds),
     }
+  }
+}
+
+/** @throws {RetryLater} when the time is over: whoever takes the workload then looks at it anew, and decides */
+async function stopWithin(limit: Deadline, known: Known, request: StopRequest): Promise<StopResult> {
+  try {
+    return await known.stop(request, limit)
+  } catch (error) {
+    if (error !== limit.signal.reason) throw error
+    throw new RetryLater('the time for a check is over', undefined, { cause: error })
+  } finally {
+    limit.release()
   }
 }

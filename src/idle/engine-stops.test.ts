@@ -63,6 +63,27 @@ describe('IdleEngine and what prevents a stop', () => {
     expect(world.stops).toHaveLength(1)
   })
 
+  it.each([
+    [14_000, 1],
+    [15_000, 0],
+  ])(
+    'sends a stop that is held for %i ms so often: %i, since another replica takes the workload after 20 s',
+    async (heldMs, sent) => {
+      const world = new IdleWorld()
+      world.add('idle', idle)
+      world.failpoints.set('idle.requested', () => {
+        world.failpoints.clear()
+        // As in a process that is halted.
+        world.clock.advance(heldMs)
+        world.pods.get('idle')!.answer = () => busy
+      })
+      start(world)
+      await world.pass(100_000)
+      expect(world.stops).toHaveLength(sent)
+      expect(world.log.messages.filter(message => message.startsWith('error'))).toEqual([])
+    },
+  )
+
   it('stops what hangs for longer than 2 s in each look, where its rule says so', async () => {
     const world = new IdleWorld()
     world.add('hung', () => 'hang')

@@ -7,6 +7,7 @@ import type { SeenApp } from './owner.ts'
 import { both, id, removed, seenPod, appOwnerWorld as world } from './testing/owner-world.ts'
 
 const { signal } = new AbortController()
+const limit = { signal, check: () => {} }
 const request = { kind: 'app', id } as StopRequest
 
 describe('AppOwner.facts', () => {
@@ -85,26 +86,35 @@ describe('AppOwner.stop', () => {
     const { known, show, calls, stopped, told, written } = world()
     const before = await known()
     show({ resourceVersion: '2' })
-    expect(await before.stop(request, signal)).toBe('requested')
+    expect(await before.stop(request, limit)).toBe('requested')
     expect(calls).toEqual(['idle.requested app:mlflow', ['PhApplication hub/mlflow', 'app', '1', patch]])
     expect([stopped, told]).toEqual([[['app', written]], [id]])
   })
 
   it('writes spec.stop alone when annotations are off', async () => {
     const { known, calls } = world({ stampPolicy: 'off' })
-    await (await known()).stop(request, signal)
+    await (await known()).stop(request, limit)
     expect(calls[1]).toEqual(['PhApplication hub/mlflow', 'app', '1', { spec: { stop: true } }])
   })
 
   it.each<StopRefusal>(['changed', 'held', 'clock'])('writes nothing when the script says %s', async answer => {
     const { known, calls, stopped } = world({ answer })
-    expect(await (await known()).stop(request, signal)).toBe(answer)
+    expect(await (await known()).stop(request, limit)).toBe(answer)
     expect([calls, stopped]).toEqual([[], []])
+  })
+
+  it('writes nothing when its time is over after the request', async () => {
+    const { known, calls, stopped, told } = world({ stampPolicy: 'off' })
+    const check = () => {
+      throw new RetryLater('its time is over')
+    }
+    await expect((await known()).stop(request, { signal, check })).rejects.toThrow('its time is over')
+    expect([calls, stopped, told]).toEqual([['idle.requested app:mlflow'], [], []])
   })
 
   it('lets an edit since then win, and gives the place of the fuse back', async () => {
     const { known, stopped, told, withdrawn } = world({ patch: fails(409) })
-    expect(await (await known()).stop(request, signal)).toBe('changed')
+    expect(await (await known()).stop(request, limit)).toBe('changed')
     expect([stopped, told, withdrawn]).toEqual([[], [], [id]])
   })
 
@@ -112,9 +122,9 @@ describe('AppOwner.stop', () => {
     const { known, show, withdrawn } = world({ patch: fails(409) })
     const before = await known()
     show({ resourceVersion: '2', stop: true })
-    expect(await before.stop(request, signal)).toBe('requested')
+    expect(await before.stop(request, limit)).toBe('requested')
     show({ uid: 'next', stop: true })
-    expect(await before.stop(request, signal)).toBe('changed')
+    expect(await before.stop(request, limit)).toBe('changed')
     expect(withdrawn).toEqual([id])
   })
 
@@ -124,7 +134,7 @@ describe('AppOwner.stop', () => {
     }
     for (const answer of [fails(500), away]) {
       const { known, withdrawn } = world({ patch: answer })
-      await expect((await known()).stop(request, signal)).rejects.toThrow()
+      await expect((await known()).stop(request, limit)).rejects.toThrow()
       expect(withdrawn).toEqual([])
     }
   })

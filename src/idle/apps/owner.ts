@@ -10,7 +10,15 @@ import type { StopRequest } from '../../store/idle.ts'
 import { withoutActivity } from '../decisions/stamps.ts'
 import type { ProbeTarget } from '../looks/questions.ts'
 import { stopByPatch } from '../stop-by-patch.ts'
-import type { Known, StampPatch, Stamps, StopResult, WorkloadFacts, WorkloadOwner } from '../workloads/workload.ts'
+import type {
+  Known,
+  StampPatch,
+  Stamps,
+  StopLimit,
+  StopResult,
+  WorkloadFacts,
+  WorkloadOwner,
+} from '../workloads/workload.ts'
 
 /** The pod of an app that serves it. Everything in it may be written by people of the namespace. */
 export interface SeenPod {
@@ -127,7 +135,7 @@ export class AppOwner implements WorkloadOwner {
       traits: { size, image: pod.image, groups: [group], tenant, namespace: ref.namespace },
       target: async () => this.#target(id),
       // By the version from before the look, so that an edit since then wins.
-      stop: (request, signal) => this.#stop(running, request, signal),
+      stop: (request, limit) => this.#stop(running, request, limit),
     }
   }
 
@@ -154,16 +162,17 @@ export class AppOwner implements WorkloadOwner {
     if (app && patch) await this.#annotate(app, patch, signal)
   }
 
-  async #stop(app: Running, request: StopRequest, signal: AbortSignal): Promise<StopResult> {
+  async #stop(app: Running, request: StopRequest, limit: StopLimit): Promise<StopResult> {
     const { store, failpoint, kube, onStopped } = this.#options
     const { ref, uid, resourceVersion } = app
     const annotations = this.stampPolicy === 'off' ? undefined : withoutActivity(app.stamps)
     const patch = { spec: { stop: true }, ...(annotations && { metadata: { annotations } }) }
+    const options = { signal: limit.signal, check: () => limit.check(), resourceVersion, agent }
     let written: KubeObject | null = null
     const result = await stopByPatch({
       ...{ request, store, failpoint },
       patch: async () => {
-        written = await kube.patch({ ...ref, uid }, patch, { signal, resourceVersion, agent })
+        written = await kube.patch({ ...ref, uid }, patch, options)
         return written !== null
       },
       isStopped: () => this.#isStopped(app, request.id),

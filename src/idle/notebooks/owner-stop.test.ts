@@ -7,6 +7,7 @@ import { notebook, podOf } from './testing/objects.ts'
 import { both, id, ownerWorld as world } from './testing/owner-world.ts'
 
 const { signal } = new AbortController()
+const limit = { signal, check: () => {} }
 const expectedMs = Date.parse('2026-01-01T12:00:00Z')
 const request = { kind: 'notebook', id, expectedMs } as StopRequest
 
@@ -15,7 +16,7 @@ describe('NotebookOwner.stop', () => {
     const { known, calls, stopped, watches } = world()
     const before = await known()
     watches.notebooks.show(notebook({ resourceVersion: '2' }, both))
-    expect(await before.stop(request, signal)).toBe('requested')
+    expect(await before.stop(request, limit)).toBe('requested')
     const annotations = {
       ...{ [stamps.stopped]: '2026-01-01T12:00:00Z', [stamps.lastActivity]: null, [stamps.checked]: null },
     }
@@ -25,8 +26,17 @@ describe('NotebookOwner.stop', () => {
 
   it.each<StopRefusal>(['changed', 'held', 'clock'])('writes nothing when the script says %s', async answer => {
     const { known, calls } = world({ answer })
-    expect(await (await known()).stop(request, signal)).toBe(answer)
+    expect(await (await known()).stop(request, limit)).toBe(answer)
     expect(calls).toEqual([])
+  })
+
+  it('writes nothing when its time is over after the request', async () => {
+    const { known, calls, stopped, told } = world({ stampPolicy: 'off' })
+    const check = () => {
+      throw new RetryLater('its time is over')
+    }
+    await expect((await known()).stop(request, { signal, check })).rejects.toThrow('its time is over')
+    expect([calls, stopped, told]).toEqual([['idle.requested'], [], []])
   })
 
   const fails = (status: number) => () => {
@@ -35,7 +45,7 @@ describe('NotebookOwner.stop', () => {
 
   it('lets an edit since then win', async () => {
     const { known, stopped } = world({ patch: fails(409) })
-    expect(await (await known()).stop(request, signal)).toBe('changed')
+    expect(await (await known()).stop(request, limit)).toBe('changed')
     expect(stopped).toEqual([])
   })
 
@@ -43,19 +53,19 @@ describe('NotebookOwner.stop', () => {
     const { known, watches } = world({ patch: fails(409) })
     const before = await known()
     watches.notebooks.show(notebook({ resourceVersion: '2' }, { [stamps.stopped]: 'x' }))
-    expect(await before.stop(request, signal)).toBe('requested')
+    expect(await before.stop(request, limit)).toBe('requested')
   })
 
   it('takes no conflict for its own change when another notebook of this name is stopped', async () => {
     const { known, watches } = world({ patch: fails(409) })
     const before = await known()
     watches.notebooks.show(notebook({ uid: 'next', resourceVersion: '2' }, { [stamps.stopped]: 'x' }))
-    expect(await before.stop(request, signal)).toBe('changed')
+    expect(await before.stop(request, limit)).toBe('changed')
   })
 
   it('has changed when the notebook is gone, and fails when a policy refuses', async () => {
-    expect(await (await world({ patch: () => null }).known()).stop(request, signal)).toBe('changed')
-    await expect((await world({ patch: fails(422) }).known()).stop(request, signal)).rejects.toThrow(KubeError)
+    expect(await (await world({ patch: () => null }).known()).stop(request, limit)).toBe('changed')
+    await expect((await world({ patch: fails(422) }).known()).stop(request, limit)).rejects.toThrow(KubeError)
   })
 
   it('tells of it once the annotation is written, also when the reply was lost', async () => {
@@ -64,43 +74,43 @@ describe('NotebookOwner.stop', () => {
       return notebook()
     }
     const { known, told } = world({ patch })
-    await (await known()).stop(request, signal)
+    await (await known()).stop(request, limit)
     expect(told).toEqual([id])
     const lost = world({ patch: fails(409) })
     const before = await lost.known()
     lost.watches.notebooks.show(notebook({ resourceVersion: '2' }, { [stamps.stopped]: 'x' }))
-    await before.stop(request, signal)
+    await before.stop(request, limit)
     expect(lost.told).toEqual([id])
   })
 
   it.each([409, 403, 422, 500])('tells of none when the API server answers %i', async status => {
     const { known, told } = world({ patch: fails(status) })
-    await (await known()).stop(request, signal).catch(() => {})
+    await (await known()).stop(request, limit).catch(() => {})
     expect(told).toEqual([])
   })
 
   it('is requested when the annotation is written, and Redis does not answer since', async () => {
     const { known, stopped } = world({ isAway: true })
-    expect(await (await known()).stop(request, signal)).toBe('requested')
+    expect(await (await known()).stop(request, limit)).toBe('requested')
     expect(stopped).toHaveLength(1)
   })
 
   it.each([409, 403, 422])('gives the place of the fuse back when the API server answers %i', async status => {
     const { known, withdrawn } = world({ patch: fails(status) })
-    await (await known()).stop(request, signal).catch(() => {})
+    await (await known()).stop(request, limit).catch(() => {})
     expect(withdrawn).toEqual([id])
   })
 
   it('gives the place of the fuse back when the notebook is gone, and keeps it when nobody knows what was written', async () => {
     const gone = world({ patch: () => null })
-    await (await gone.known()).stop(request, signal)
+    await (await gone.known()).stop(request, limit)
     expect(gone.withdrawn).toEqual([id])
     const away = () => {
       throw new RetryLater('no answer')
     }
     for (const patch of [() => notebook(), fails(500), away]) {
       const { known, withdrawn } = world({ patch })
-      await (await known()).stop(request, signal).catch(() => {})
+      await (await known()).stop(request, limit).catch(() => {})
       expect(withdrawn).toEqual([])
     }
   })
@@ -109,7 +119,7 @@ describe('NotebookOwner.stop', () => {
     const { known, watches, withdrawn } = world({ patch: fails(409) })
     const before = await known()
     watches.notebooks.show(notebook({ resourceVersion: '2' }, { [stamps.stopped]: 'x' }))
-    await before.stop(request, signal)
+    await before.stop(request, limit)
     expect(withdrawn).toEqual([])
   })
 })

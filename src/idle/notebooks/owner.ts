@@ -1,6 +1,7 @@
 /** Notebooks of Kubeflow and labelled StatefulSets as workloads: a stop is an annotation, which their own controller carries out. */
 import type { Failpoint } from '../../base/failpoint.ts'
 import type { StampPolicy } from '../../config/idle.ts'
+import type { PatchOptions } from '../../kube/calls.ts'
 import type { KubeClient } from '../../kube/client.ts'
 import { stampOf, stamps } from '../../kube/labels.ts'
 import type { ActivityStore } from '../../store/activity.ts'
@@ -12,6 +13,7 @@ import type {
   Address,
   Known,
   StampPatch,
+  StopLimit,
   StopResult,
   Traits,
   WorkloadFacts,
@@ -89,7 +91,7 @@ export class NotebookOwner implements WorkloadOwner {
       traits: { ...traitsOf(running), tenant: this.#options.sight.tenant(running.owner.namespace) },
       target: async (_signal, address) => this.#target(id, address),
       // By the version from before the look, so that an edit since then wins.
-      stop: (request, signal) => this.#stop(running.owner, request, signal),
+      stop: (request, limit) => this.#stop(running.owner, request, limit),
     }
   }
 
@@ -116,16 +118,17 @@ export class NotebookOwner implements WorkloadOwner {
     if (owner && patch) await this.#patch(owner, patch, { signal })
   }
 
-  async #stop(owner: OwnerFacts, request: StopRequest, signal: AbortSignal): Promise<StopResult> {
+  async #stop(owner: OwnerFacts, request: StopRequest, limit: StopLimit): Promise<StopResult> {
     const { store, failpoint, onStopped } = this.#options
     const annotations = {
       [stamps.stopped]: stampOf(request.expectedMs),
       ...(this.stampPolicy !== 'off' && withoutActivity(owner.stamps)),
     }
     const { resourceVersion } = owner
+    const options = { signal: limit.signal, check: () => limit.check(), resourceVersion }
     const result = await stopByPatch({
       ...{ request, store, failpoint },
-      patch: () => this.#patch(owner, annotations, { signal, resourceVersion }),
+      patch: () => this.#patch(owner, annotations, options),
       isStopped: () => this.#isStopped(owner, request.id),
     })
     if (result !== 'written') return result
@@ -141,7 +144,7 @@ export class NotebookOwner implements WorkloadOwner {
   async #patch(
     { namespace, name, uid }: OwnerFacts,
     annotations: StampPatch,
-    options: { readonly signal: AbortSignal; readonly resourceVersion?: string },
+    options: Pick<PatchOptions, 'signal' | 'check' | 'resourceVersion'>,
   ): Promise<boolean> {
     const ref = { ...(this.kind === 'notebook' ? notebookKind : setKind), namespace, name, uid }
     return (await this.#options.kube.patch(ref, { metadata: { annotations } }, { ...options, agent })) !== null

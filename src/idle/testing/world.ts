@@ -150,7 +150,12 @@ export class IdleWorld implements WorkloadOwner {
         prefix: '/',
         credential: 'secret',
       }),
-      stop: async request => this.#stop(request),
+      stop: async (request, limit) => {
+        await this.failpoints.get('idle.requested')?.(request.id)
+        // As it is sent.
+        limit.check()
+        return this.#stop(request)
+      },
     }
   }
 

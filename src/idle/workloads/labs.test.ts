@@ -7,6 +7,7 @@ import { Sealer } from '../../store/sealing.ts'
 import { LabOwner, type LabOwnerOptions } from './labs.ts'
 
 const { signal } = new AbortController()
+const limit = { signal, check: () => {} }
 const sealer = new Sealer([Buffer.alloc(32, 1)])
 const serving = {
   ip: '10.0.0.7',
@@ -146,13 +147,13 @@ describe('LabOwner.read', () => {
 
   it('requests the deletion of this operation’s lab, and tells the engine of labs', async () => {
     const { known, calls } = await knownOf()
-    expect(await known!.stop(request, signal)).toBe('requested')
+    expect(await known!.stop(request, limit)).toBe('requested')
     expect(calls).toEqual([{ ...request, op: 7, timeLimitMs: 180_000, by: 'by ada' }, 'accepted'])
   })
 
   it('passes a refusal on', async () => {
     const { known, calls } = await knownOf({ answer: 'held' })
-    expect(await known!.stop(request, signal)).toBe('held')
+    expect(await known!.stop(request, limit)).toBe('held')
     expect(calls).not.toContain('accepted')
   })
 })

@@ -8,6 +8,7 @@
  * - **floor**: nobody counts as idle for longer than since then.
  * - **stop**: an operation of the workload's own engine. The idle engine only requests it.
  */
+import type { Deadline } from '../../base/deadline.ts'
 import type { IdleRule, SourceName, StampPolicy, WorkloadKind } from '../../config/idle.ts'
 import type { ActivityRead, StopRefusal, StopRequest } from '../../store/idle.ts'
 import type { ProbeTarget } from '../looks/questions.ts'
@@ -70,9 +71,12 @@ export interface Known {
    * @throws {RetryLater} {KubeError}
    */
   target(signal: AbortSignal, address?: Address): Promise<ProbeTarget>
-  /** Requests its stop: any replica brings it to its end. @throws {RetryLater} {KubeError} */
-  stop(request: StopRequest, signal: AbortSignal): Promise<StopResult>
+  /** Requests its stop: any replica brings it to its end. @throws {RetryLater} {KubeError}, and the reason of the limit */
+  stop(request: StopRequest, limit: StopLimit): Promise<StopResult>
 }
+
+/** Ends before another replica may take the workload, and find it in use: nothing is sent after it. */
+export type StopLimit = Pick<Deadline, 'signal' | 'check'>
 
 export type StopResult = 'requested' | StopRefusal
 

@@ -52,7 +52,8 @@ export function appOwnerWorld({ answer = 'requested', patch, stampPolicy = 'alwa
       withdrawStop: async ({ id: of }) => void withdrawn.push(of),
     },
     kube: {
-      patch: async ({ kind, namespace, name, uid }, body, { resourceVersion } = {}) => {
+      patch: async ({ kind, namespace, name, uid }, body, { resourceVersion, check } = {}) => {
+        check?.()
         calls.push([`${kind} ${namespace}/${name}`, uid, resourceVersion, body])
         return patch ? patch() : written
       },

@@ -48,7 +48,8 @@ export function ownerWorld({
       withdrawStop: async ({ id: of }) => void withdrawn.push(of),
     },
     kube: {
-      patch: async ({ kind: of, name, uid }, { metadata }, { resourceVersion } = {}) => {
+      patch: async ({ kind: of, name, uid }, { metadata }, { resourceVersion, check } = {}) => {
+        check?.()
         calls.push([of, name, uid, resourceVersion, metadata?.annotations])
         return patch ? patch() : notebook()
       },
