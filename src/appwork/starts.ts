@@ -15,7 +15,7 @@ export type StartOutcome = 'started' | 'refused' | 'stale'
 
 export interface StartsOptions {
   readonly world: AppWorld
-  readonly kube: Pick<KubeClient, 'patch'>
+  readonly kube: Pick<KubeClient, 'get' | 'patch'>
   readonly store: Pick<IntentStore, 'take' | 'end'>
   /** Of this replica. */
   readonly token: string
@@ -31,6 +31,7 @@ export interface StartsOptions {
 
 /** A ring wakes it; what nobody rings for is looked for after this time. */
 const restMs = 600_000
+const agent = 'app-start'
 
 export class Starts {
   readonly #options: StartsOptions
@@ -74,11 +75,25 @@ export class Starts {
   }
 
   async #carryOut(intent: TakenIntent, signal: AbortSignal): Promise<void> {
-    const { world, store, onEnded } = this.#options
-    const app = world.named(intent.id).find(({ uid }) => uid === intent.uid)
+    const { store, onEnded } = this.#options
+    const app = await this.#upToDate(intent, signal)
     const outcome = app ? await this.#start(intent, app, signal, 0) : 'stale'
     await store.end(intent)
     onEnded(intent, app, outcome)
+  }
+
+  /** The app at the generation that the user saw, or a later one. Another replica may have told of it before our watch did. */
+  async #upToDate(intent: TakenIntent, signal: AbortSignal): Promise<Fact | undefined> {
+    const { kube, world } = this.#options
+    const app = this.#seen(intent)
+    if (!app || generationOf(app) >= intent.generation) return app
+    const object = await kube.get(app.ref, { signal, agent })
+    if (object) world.sights.applications.lay(object)
+    return this.#seen(intent)
+  }
+
+  #seen({ id, uid }: TakenIntent): Fact | undefined {
+    return this.#options.world.named(id).find(app => app.uid === uid)
   }
 
   async #start(intent: TakenIntent, app: Fact, signal: AbortSignal, tries: number): Promise<StartOutcome> {
@@ -89,7 +104,7 @@ export class Starts {
     const { ref, uid, resourceVersion } = app
     const patch = { metadata: { annotations: { [stamps.stopped]: null } }, spec: { stop: false } }
     try {
-      const written = await kube.patch({ ...ref, uid }, patch, { resourceVersion, signal, agent: 'app-start' })
+      const written = await kube.patch({ ...ref, uid }, patch, { resourceVersion, signal, agent })
       if (!written) return 'stale'
       world.sights.applications.lay(written)
       return 'started'
@@ -105,7 +120,7 @@ export class Starts {
   /** A status was written meanwhile, or the watch is behind. */
   async #again(intent: TakenIntent, signal: AbortSignal, tries: number): Promise<StartOutcome> {
     await this.#options.clock.sleep(againMs, signal)
-    const app = this.#options.world.named(intent.id).find(({ uid }) => uid === intent.uid)
+    const app = this.#seen(intent)
     return app ? this.#start(intent, app, signal, tries) : 'stale'
   }
 }
