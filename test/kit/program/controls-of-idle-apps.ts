@@ -21,8 +21,8 @@ export const controlsOfIdleApps: readonly Control[] = [
     edits: [
       {
         file: 'src/idle/apps/owner.ts',
-        find: '{ signal, resourceVersion, agent }',
-        replace: '{ signal, agent }',
+        find: 'check: () => limit.check(), resourceVersion, agent }',
+        replace: 'check: () => limit.check(), agent }',
       },
     ],
   },
