@@ -62,6 +62,7 @@ class Supervisor {
   #tunnel: RunTunnel | undefined
   /** Set by the first reason to end it. */
   #ending: { readonly isTimedOut: boolean } | undefined
+  #hasEnded = false
   #cancelTimers: (() => void)[] = []
 
   constructor(parts: SupervisorParts) {
@@ -95,6 +96,7 @@ class Supervisor {
     this.#engine = engineOf({ warrant, folder, machineId: machine.id, clock, engine, begun, pullMs })
     const end = await this.#run(this.#engine)
     await failpoint('runner.supervise.before-end')
+    this.#hasEnded = true
     for (const cancel of this.#cancelTimers) cancel()
     this.#spool.ended(end)
     await failpoint('runner.supervise.ended')
@@ -102,12 +104,18 @@ class Supervisor {
     this.#control.free()
   }
 
-  /** SIGTERM now, and at each further call; SIGKILL after the grace. */
+  /** SIGTERM now, and at each further call; SIGKILL after the grace, again and again until nothing is left. */
   kill(isTimedOut = false): void {
     const isFirst = this.#ending === undefined
     this.#ending ??= { isTimedOut }
     this.#try(this.#engine?.terminate())
-    if (isFirst) this.#after(this.#parts.options.graceMs, () => this.#try(this.#engine?.destroy()))
+    if (isFirst) this.#after(this.#parts.options.graceMs, () => void this.#destroy())
+  }
+
+  /** An engine may refuse it now, for example while a container begins. */
+  async #destroy(): Promise<void> {
+    const isDone = await this.#engine?.destroy().catch(logged)
+    if (!isDone && !this.#hasEnded) this.#after(againMs, () => void this.#destroy())
   }
 
   async #run(engine: Engine): Promise<RunEnd> {
@@ -171,8 +179,10 @@ class Supervisor {
 
   /** What an engine could not do now is tried again by the next kill, and at the end. */
   #try(work: Promise<unknown> | undefined): void {
-    work?.catch(error => process.stderr.write(`${(error as Error).message}\n`))
+    work?.catch(logged)
   }
 }
+
+const logged = (error: unknown) => void process.stderr.write(`${(error as Error).message}\n`)
 
 const asEnd = (error: unknown): RunEnd => ({ reason: (error as Error).message.slice(0, longestReason) })

@@ -86,6 +86,20 @@ describe('a container', () => {
     expect(said()).toContain('kill --signal TERM')
   })
 
+  it.each([['kill'], ['kill and ps']])(
+    'is killed by a later SIGKILL when its engine refuses %s once',
+    async refused => {
+      await using machine = await make()
+      const connected = await machine.attach(7)
+      for (const command of refused.split(' and ')) writeFileSync(join(root, `refuse-${command}`), '')
+      await connected.keeper.start(warrantOf(uuid, 1, spec('trap "" TERM; echo up; sleep 60; sleep 60')))
+      await connected.until(() => connected.output(uuid, 1) === 'up\n')
+      await connected.keeper.kill(uuid, 1)
+      expect((await connected.end(uuid, 1)).entry).toMatchObject({ end: { exitCode: 137, reason: 'killed' } })
+      expect(readdirSync(root).filter(name => name.startsWith('refuse-'))).toEqual([])
+    },
+  )
+
   it('never begins when it is killed before its start has reached the engine', async () => {
     await using machine = await make()
     const connected = await machine.attach(7)

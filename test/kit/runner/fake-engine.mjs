@@ -16,6 +16,14 @@ const values = option => args.flatMap((arg, i) => (arg === option ? [args[i + 1]
 appendFileSync(join(root, 'said'), `${process.argv.slice(2).join(' ')}\n`)
 mkdirSync(join(root, 'containers'), { recursive: true })
 
+/** Once, if a test wants it. A SIGTERM passes. */
+const refusal = join(root, `refuse-${command}`)
+if (existsSync(refusal) && values('--signal').length === 0) {
+  rmSync(refusal)
+  process.stderr.write('not now\n')
+  process.exit(1)
+}
+
 function create() {
   const withValue = ['--name', '--log-driver', '--label', '--env-file', '--env']
   const image = args.findIndex((arg, i) => !arg.startsWith('-') && !withValue.includes(args[i - 1]))
