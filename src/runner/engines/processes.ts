@@ -80,15 +80,20 @@ export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void
   }
 }
 
-/** Sends SIGKILL until nothing is left. @returns whether nothing is */
-export async function killAll(traces: Traces, clock: Clock, limitMs: number): Promise<boolean> {
+/**
+ * Sends SIGKILL until nothing is left.
+ * @param look what runs now
+ * @returns whether nothing is left
+ */
+export async function killAll(traces: Traces, clock: Clock, limitMs: number, look = living): Promise<boolean> {
   const endMs = clock.monotonicMs() + limitMs
   for (;;) {
-    // Processes that are forked meanwhile are found by the next look.
-    const left = living(traces)
+    if (traces.begun.cgroup !== undefined) new Cgroup(traces.begun.cgroup).kill()
+    const found = look(traces)
+    // One look misses the child of a process that forks and ends meanwhile.
+    const left = found.length > 0 ? found : look(traces)
     if (left.length === 0) return true
     if (clock.monotonicMs() > endMs) return false
-    if (traces.begun.cgroup !== undefined) new Cgroup(traces.begun.cgroup).kill()
     signalAll(left, 'SIGKILL')
     await clock.sleep(againMs)
   }
