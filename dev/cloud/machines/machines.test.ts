@@ -49,7 +49,9 @@ describe.skipIf(reason !== null)(
     }
 
     async function ssh(address: string, command: string, key = 'key'): Promise<string> {
-      const options = ['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'ConnectTimeout=5', 'BatchMode=yes']
+      const unknown = ['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'BatchMode=yes']
+      // A machine that is gone may have said no last word.
+      const options = [...unknown, 'ConnectTimeout=5', 'ServerAliveInterval=1', 'ServerAliveCountMax=5']
       const args = [
         '-q',
         '-i',
@@ -107,6 +109,8 @@ describe.skipIf(reason !== null)(
         await inner.ended
         expect(inner.isRunning).toBe(false)
         const session = ssh(outer.address, 'sleep 1000').catch(() => 'ended')
+        // One that comes too late would wait for a machine that is gone.
+        await ssh(outer.address, 'until pgrep sleep; do :; done')
         await outer.powerOff()
         expect(await session).toBe('ended')
         expect(existsSync(`/proc/${outer.pid}`)).toBe(false)
