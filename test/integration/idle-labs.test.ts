@@ -1,7 +1,7 @@
 /** Labs of an installation that stops idle ones: what they have beside others, and how their pods are stamped. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import { KubeClient } from '../../src/kube/client.ts'
@@ -77,7 +77,7 @@ test.concurrent('the record keeps the token that the lab is asked with, sealed, 
   expect(await recordOf(user)).toEqual({})
 })
 
-test.concurrent('the token is read from the lab itself when the record has none', async () => {
+test.concurrent('the token is read from the lab itself when the record has none', async ({ onTestFinished }) => {
   const { user, op } = await run()
   const config = configSchema.parse({
     installation: fleet().installation,

@@ -169,15 +169,21 @@ export class GatewaySite {
     return this.send(`${lines.join('\r\n')}\r\n\r\n${body}`, gateway)
   }
 
-  /** Logs somebody in, as people do: after a page that asks to try again they try again. Resolves with the cookie. */
-  async login(user: string, gateway = 0): Promise<string> {
-    const headers = ['Content-Type: application/x-www-form-urlencoded', `Origin: ${origin}`]
+  /** As `ask`, and again while the answer says that Redis is away: on a busy machine it may be silent for a second. */
+  async askAgain(...of: Parameters<GatewaySite['ask']>): Promise<string> {
     let answer = ''
     const isAnswered = async () => {
-      answer = await this.ask('POST /console/login', headers, { body: `token=${user}-token`, gateway })
-      return !isLater(answer)
+      answer = await this.ask(...of)
+      return !(statusOf(answer) === 503 && withoutRedis.test(answer))
     }
-    await waitUntil(isAnswered, { what: `a login of ${user}`, limitMs: 20_000 })
+    await waitUntil(isAnswered, { what: `an answer to ${of[0]}`, limitMs: 20_000 })
+    return answer
+  }
+
+  /** Logs somebody in. Resolves with the cookie. */
+  async login(user: string, gateway = 0): Promise<string> {
+    const headers = ['Content-Type: application/x-www-form-urlencoded', `Origin: ${origin}`]
+    const answer = await this.askAgain('POST /console/login', headers, { body: `token=${user}-token`, gateway })
     return cookieIn(answer, '__Host-Http-skylab-login')
   }
 
@@ -260,8 +266,8 @@ export function cookieIn(answer: string, name: string): string {
   return pair
 }
 
-/** On a busy machine Redis may be silent for longer than the gateway waits. */
-const isLater = (answer: string): boolean => statusOf(answer) === 503 && /^retry-after: 1\r$/im.test(answer)
+/** In pages of the gateway. */
+const withoutRedis = /It cannot (check who you are|keep your login now)/
 
 export const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1])
 
