@@ -16,7 +16,7 @@ import { collectYoungAlone, letHeapGrow } from './heap.ts'
 import { type GatewayReplica, makeGatewayReplica } from './replica.ts'
 
 const lookMs = 100
-const routesName = 'the routes of all apps, which the controller of apps tells'
+export const routesName = 'the routes of all apps, which the controller of apps tells'
 
 /** Serves until SIGTERM or SIGINT, then hands its clients over to other replicas and ends the process. */
 export async function serveGateway(settings: Settings): Promise<void> {
@@ -45,21 +45,40 @@ export async function serveGateway(settings: Settings): Promise<void> {
   })
 }
 
-/** Lets nothing through before Redis knows that this replica tells what it sees. */
 async function start(replica: GatewayReplica, waiting: Set<string>, signal: AbortSignal): Promise<void> {
-  const { basics, access, activity, stages, open } = replica
+  const { basics, access, stages } = replica
   startParts(stages, 'first')
   void probeUntilAnswered(() => access.source.probe(), basics.clock, signal)
   await reachRedis({ basics, store: access, missing: missingRightsOfGateway }, waiting, signal)
   startParts(stages, 'connected')
-  while (!access.isReady()) await basics.clock.sleep(lookMs, signal)
-  waiting.delete(routesName)
-  await join(activity, basics.clock, signal)
-  open()
+  await openOnce(replica, waiting, signal)
   basics.log.info({ uptimeMs: uptimeMs(), routes: access.routes.size }, 'ready')
 }
 
-async function join(activity: Activity, clock: Clock, signal: AbortSignal): Promise<void> {
+/** What of a replica lets requests through. */
+export interface Opening {
+  readonly basics: { readonly clock: Pick<Clock, 'sleep'> }
+  readonly access: { isReady(): boolean }
+  readonly activity: Pick<Activity, 'join'>
+  readonly open: () => void
+}
+
+/**
+ * Lets nothing through before Redis knows that this replica tells what it sees. It counts as ready only then: all that a balancer
+ * sends before would be refused.
+ */
+export async function openOnce(
+  { basics, access, activity, open }: Opening,
+  waiting: Set<string>,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!access.isReady()) await basics.clock.sleep(lookMs, signal)
+  await join(activity, basics.clock, signal)
+  open()
+  waiting.delete(routesName)
+}
+
+async function join(activity: Opening['activity'], clock: Pick<Clock, 'sleep'>, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {
       await activity.join()

@@ -44,7 +44,7 @@ async function asked(
     },
   })
   try {
-    const answer = await site.askAgain('GET /console/login', ['Accept: text/html'])
+    const answer = await site.ask('GET /console/login', ['Accept: text/html'])
     return { answer, ready: await (await fetch(`${site.gateways[0]!.monitoringUrl}/readyz`)).text() }
   } finally {
     await site.stop()

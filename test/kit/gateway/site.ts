@@ -169,21 +169,13 @@ export class GatewaySite {
     return this.send(`${lines.join('\r\n')}\r\n\r\n${body}`, gateway)
   }
 
-  /** As `ask`, and again while the answer says that Redis is away: on a busy machine it may be silent for a second. */
-  async askAgain(...of: Parameters<GatewaySite['ask']>): Promise<string> {
-    let answer = ''
-    const isAnswered = async () => {
-      answer = await this.ask(...of)
-      return !(statusOf(answer) === 503 && withoutRedis.test(answer))
-    }
-    await waitUntil(isAnswered, { what: `an answer to ${of[0]}`, limitMs: 20_000 })
-    return answer
-  }
-
   /** Logs somebody in. Resolves with the cookie. */
   async login(user: string, gateway = 0): Promise<string> {
-    const headers = ['Content-Type: application/x-www-form-urlencoded', `Origin: ${origin}`]
-    const answer = await this.askAgain('POST /console/login', headers, { body: `token=${user}-token`, gateway })
+    const type = 'Content-Type: application/x-www-form-urlencoded'
+    const answer = await this.ask('POST /console/login', [type, `Origin: ${origin}`], {
+      body: `token=${user}-token`,
+      gateway,
+    })
     return cookieIn(answer, '__Host-Http-skylab-login')
   }
 
@@ -265,9 +257,6 @@ export function cookieIn(answer: string, name: string): string {
   if (pair === undefined) throw new Error(`no cookie ${name} in ${answer}`)
   return pair
 }
-
-/** In pages of the gateway. */
-const withoutRedis = /It cannot (check who you are|keep your login now)/
 
 export const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1])
 
