@@ -96,6 +96,15 @@ describe('Comparer', () => {
     await compared()
   })
 
+  it('doubts no machine when another replica has compared since it looked', async () => {
+    const { comparer, log, machines, mark, reports } = comparerOf()
+    mark.needed = false
+    machines.isCompared = false
+    comparer.start()
+    await expect.poll(() => reports, { interval: 1 }).toHaveLength(1)
+    expect([log, reports]).toMatchObject([['begin'], [{ result: 'done', listed: 0 }]])
+  })
+
   it('waits for nothing when Redis is empty', async () => {
     const { comparer, compared } = comparerOf({ lagMs: 30_000 })
     comparer.start()

@@ -135,6 +135,8 @@ export class Comparer {
   async #compare(): Promise<Omit<CompareReport, 'tookMs'>> {
     const { compares, machines, log, failpoint } = this.#options
     const mark = await this.#begin()
+    // Another replica has ended one since this one looked: containers that came since then would wait for all machines again.
+    if (!mark.needed) return { result: 'done', listed: 0, ahead: 0 }
     await failpoint('dispatch-compare.begun')
     const doubt = counterWords(mark.foundOp, mark.nowMs)
     if (doubt !== undefined) {
