@@ -125,8 +125,8 @@ export class Pass {
     return own.tenant === tenant || (!isUsed(own) && this.ledger.mayMove(own.type, tenant))
   }
 
-  /** @returns the machine that it gets */
-  #place(at: number, held: Slot | undefined): Place | undefined {
+  /** Gives it a machine, has one created for it, or says why it waits. */
+  #place(at: number, held: Slot | undefined): undefined {
     const container = this.#input.queue[at]!
     const { shape, uuid, priority } = container
     const fit = this.#fits.get(shape)
@@ -211,7 +211,7 @@ export class Pass {
     this.ledger.leave(slot.type, slot.tenant)
   }
 
-  #take(slot: Place, container: Waiting): Place {
+  #take(slot: Place, container: Waiting): undefined {
     const { uuid, shape, tenant, supervisor } = container
     if (slot.tenant !== tenant) this.ledger.move(slot.type, slot.tenant, tenant)
     use(slot, container, this.#shares.get(shape)!)
@@ -219,10 +219,9 @@ export class Pass {
     this.#placed.add(uuid)
     this.#containers += 1
     if (supervisor) this.#supervisors += 1
-    return slot
   }
 
-  #createFor(at: number, types: readonly MachineType[]): Place | undefined {
+  #createFor(at: number, types: readonly MachineType[]): undefined {
     const container = this.#input.queue[at]!
     const { tenant } = container
     const sentences = new Set<string>()

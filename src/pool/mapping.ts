@@ -56,7 +56,7 @@ export function inputOf(
 /** @param offered what the cloud calls each type now */
 function machineOf(brief: MachineBrief, offered: ReadonlyMap<string, string>, { heldOp, watchedMs }: Known): Machine {
   const { name, type, providerType, tenant, state, sinceMs, probedMs, idleBehavior, broken, ending, containers } = brief
-  // One that was made as something else has other room than the type has now. '': its cloud does not tell.
+  // A machine of another type of the cloud has other room. Where the cloud does not tell its type, this is ''.
   const isAsOffered = providerType === '' || offered.get(type) === providerType
   return {
     ...{ id: name, type: isAsOffered ? type : '', tenant, idleBehavior, broken: broken !== '' },

@@ -138,8 +138,9 @@ export class Scheduler {
     const times = [clock.monotonicMs()]
     const mark = () => times.push(clock.monotonicMs())
     const watchedMs = await store.watch(token, Math.max(leastGapMs, 3 * pollMs))
-    const reading = watchedMs === null ? null : await store.read({ perGroup: mostOfGroup, inAll: seenInAll })
-    if (watchedMs === null || reading === null) return null
+    if (watchedMs === null) return null
+    const reading = await store.read({ perGroup: mostOfGroup, inAll: seenInAll })
+    if (reading === null) return null
     mark()
     await failpoint('schedule.read')
     this.#maxContainers = this.#limitFor(reading, (await this.#options.overloadedMs?.()) ?? 0)

@@ -109,7 +109,7 @@ describe.skipIf(reason !== null)(
         await inner.ended
         expect(inner.isRunning).toBe(false)
         const session = ssh(outer.address, 'sleep 1000').catch(() => 'ended')
-        // One that comes too late would wait for a machine that is gone.
+        // The session must be open by then: a later one would wait for a machine that is gone.
         await ssh(outer.address, 'until pgrep sleep; do :; done')
         await outer.powerOff()
         expect(await session).toBe('ended')

@@ -1,6 +1,6 @@
 -- Writes that a machine runs a container, or has run it, as its runner has said by a warrant of ours, after a loss of data. The
--- higher run is the right one. What has ended takes no machine. Of a run that the record has, it writes the beginning or the end that
--- the record lacks. Refused unless the caller owns the machine. Sent again, it answers `known`, or `other` once it is over.
+-- higher run is the right one. A run that has ended takes no machine. If the record has this run, its beginning or end is written where
+-- the record lacks it. Refused unless the caller owns the machine. Sent again, it answers `known`, or `other` once it is over.
 -- @include time generation events draw owner dispatch kept containers machines
 -- KEYS: generation (hash)
 -- ARGV: identity name op token uuid number owner run running startedMs view spec group shape priority runs mostAttempts most what atMs
