@@ -6,7 +6,7 @@ import { kustomize } from '../../dev/kube/kustomize.ts'
 import { labels } from '../../src/kube/labels.ts'
 import { rbacPath } from '../kit/cluster/installation.ts'
 import { AdminKube, type KubeAnswer } from '../kit/cluster/kube.ts'
-import { applySite, writeSite } from '../kit/cluster/site.ts'
+import { applySite, readSite, writeSite } from '../kit/cluster/site.ts'
 import { eventually } from '../kit/cluster/world.ts'
 import { testBed } from '../kit/testbed.ts'
 
@@ -15,27 +15,15 @@ const { kubeconfig, kubectl } = testBed()
 const admin = new AdminKube(kubeconfig)
 const [one, two, three] = ['one', 'two', 'three'].map(name => `site-${name}-${drawn}`) as [string, string, string]
 
-/** Paths of an operator's objects that have no namespace. Other tests change no such object, but may change all others. */
-async function clusterWideIn(folder: string): Promise<string[]> {
-  const objects = parseAllDocuments(await kustomize(kubectl, folder)).map(each => each.toJS())
-  return objects
-    .filter(({ metadata }) => metadata.namespace === undefined)
-    .map(({ apiVersion, kind, metadata: { name } }) => {
-      const plural = `${kind.toLowerCase()}s`.replace(/ys$/, 'ies')
-      return `${apiVersion === 'v1' ? '/api' : '/apis'}/${apiVersion}/${plural}/${name}`
-    })
-}
-
-/** What is at these paths, without what servers write. @throws {Error} where nothing is */
-async function stateOf(paths: readonly string[]): Promise<Record<string, object>> {
-  const found: Record<string, object> = {}
-  for (const path of paths) {
-    const { status: code, body } = await admin.request('GET', path)
-    if (code !== 200) throw new Error(`${path}: ${code}`)
-    const { metadata, status, ...content } = body
-    found[path] = { labels: metadata.labels, ...content }
-  }
-  return found
+/** The objects of a folder that have no namespace, without what servers write. Other tests change no such object, but may change all others. */
+async function clusterWide(folder: string): Promise<Record<string, object>> {
+  const objects = (await readSite(folder)).filter(({ metadata }) => metadata.namespace === undefined)
+  return Object.fromEntries(
+    objects.map(({ metadata: { name, labels: its }, status, ...content }) => [
+      `${content.kind} ${name}`,
+      { labels: its, ...content },
+    ]),
+  )
 }
 
 const accountOf = (namespace: string) => `system:serviceaccount:${namespace}:skylab`
@@ -52,14 +40,13 @@ function makeLab(namespace: string, installation: string): Promise<KubeAnswer> {
 const untilItMakesLabs = (namespace: string) =>
   eventually(`rights of ${namespace}`, async () => (await makeLab(namespace, namespace)).status === 201)
 
-let first: readonly string[]
+let first: string
 
 beforeAll(async () => {
   // Rendered for `skylab`, as in docs/deploy.md: kustomize writes the account's namespace into the bindings.
-  const folder = writeSite({ namespace: one, installation: one, rightsFor: 'skylab' })
-  await applySite(folder)
-  first = await clusterWideIn(folder)
-  expect(first.length).toBeGreaterThan(8)
+  first = writeSite({ namespace: one, installation: one, rightsFor: 'skylab' })
+  await applySite(first)
+  expect(Object.keys(await clusterWide(first)).length).toBeGreaterThan(8)
   await untilItMakesLabs(one)
 })
 
@@ -77,10 +64,10 @@ describe('a second site in a namespace of its own', () => {
   test('changes no object of the cluster or of the first, with the component `second` or without', async () => {
     const site = { namespace: two, installation: two, rightsFor: two }
     const folders = [[], ['second']].map(components => writeSite({ ...site, components }))
-    const before = await stateOf(first)
+    const before = await clusterWide(first)
     for (const folder of folders) {
       await applySite(folder)
-      expect(await stateOf(first)).toEqual(before)
+      expect(await clusterWide(first)).toEqual(before)
     }
     await untilItMakesLabs(two)
     expect((await makeLab(one, one)).status).toBe(201)
@@ -112,9 +99,9 @@ describe('a second site without a name of its own', () => {
     ['with the rights of the first', 'skylab', `it would be taken from ServiceAccount ${one}/skylab`],
     ['with rights of its own namespace', three, 'it belongs to the installation in the namespace skylab'],
   ])('is refused %s with a reason, and the first works on', async (_, rightsFor, words) => {
-    const before = await stateOf(first)
+    const before = await clusterWide(first)
     await expect(applySite(writeSite({ namespace: three, installation: one, rightsFor }))).rejects.toThrow(words)
-    expect(await stateOf(first)).toEqual(before)
+    expect(await clusterWide(first)).toEqual(before)
     expect((await makeLab(one, one)).status).toBe(201)
     const { status, body } = await makeLab(three, one)
     expect([status, body.message]).toEqual([403, expect.stringContaining('cannot create resource "namespaces"')])

@@ -49,18 +49,9 @@ export const commandsOfKeepers = [
 export const commandsOfDispatch = [
   ...commandsOfKeepers,
   ...['accept-container', 'change-container', 'read-container', 'list-containers', 'count-containers', 'read-log'],
-  ...[
-    'set-behavior',
-    'draw-op',
-    'draw-ops',
-    'explain-groups',
-    'watch-machines',
-    'forget-machines',
-    'read-throttle',
-    'doubt-machines',
-  ],
+  ...['set-behavior', 'draw-op', 'draw-ops', 'explain-groups', 'forget-machines', 'read-throttle', 'doubt-machines'],
   ...['adopt-instance', 'adopt-container', 'floor-epoch', 'set-throttle', 'keep-ended', 'list-ended'],
-  ...['mirror-container', 'read-mirrored', 'settle-mirrored', 'note-overload'],
+  ...['mirror-container', 'read-mirrored', 'settle-mirrored', 'note-overload', 'watch-machines'],
 ] as const
 
 /** Traces of a command: its source's first line, or the hash of the whole once Redis has the script. */

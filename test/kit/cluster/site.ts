@@ -4,6 +4,7 @@ import { join, relative } from 'node:path'
 import { parse, stringify } from 'yaml'
 import { k8sFolder } from '../../../dev/kube/kustomize.ts'
 import { run } from '../../../dev/process/command.ts'
+import type { KubeObject } from '../../../src/base/domain.ts'
 import { rightsText } from '../../../src/cli/rights.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { renderRights } from '../../../src/labs/rights.ts'
@@ -53,7 +54,13 @@ export function writeSite(options: SiteOptions): string {
 }
 
 /** Applies it as an operator does. Rejects with the API server's message. */
-export function applySite(folder: string): Promise<string> {
+export const applySite = (folder: string): Promise<string> => onSite(folder, 'apply', '--server-side')
+
+/** Its objects, as they stand in the cluster. Rejects if one of them is missing. */
+export const readSite = async (folder: string): Promise<KubeObject[]> =>
+  JSON.parse(await onSite(folder, 'get', '--output', 'json')).items
+
+function onSite(folder: string, ...command: readonly string[]): Promise<string> {
   const env = { ...process.env, KUBECACHEDIR: join(stateDir, 'kubectl') }
-  return run(kubectl, ['--kubeconfig', kubeconfig, 'apply', '--server-side', '-k', folder], { env })
+  return run(kubectl, ['--kubeconfig', kubeconfig, ...command, '-k', folder], { env })
 }
