@@ -41,20 +41,16 @@ async function faults(options: FaultsOptions, signal: AbortSignal): Promise<numb
   }
   const unfollow = followLines(results, line => process.stdout.write(`RESULT ${line}\n`))
   try {
-    const { table, isRight } = await (options.controls ? runControls(context) : runAttacks(context))
-    unfollow()
+    const { table, isRight } = await (options.controls ? runControls(context) : runAttacks(context)).finally(unfollow)
     process.stdout.write(`${table}\n`)
     progress.summary()
     if (existsSync(context.logsFolder)) progress.say(`Logs and histories of what failed: ${context.logsFolder}`)
     return isRight ? 0 : 1
   } catch (error) {
-    unfollow()
-    // It takes hours: what has ended by then is shown.
-    if (signal.aborted)
+    // All attacks take hours: what has ended by then is shown. Controls have no such table: there red is right.
+    if (signal.aborted && !options.controls)
       process.stdout.write(`${tableOf(results)}\nIt was interrupted: what had not ended is not in the table.\n`)
     throw error
-  } finally {
-    unfollow()
   }
 }
 

@@ -45,13 +45,15 @@ export async function runAttacks(context: FaultsContext): Promise<FaultsOutcome>
     await suite('attacks on a real node', () =>
       onRealNode(context, () => runProjects(context, false, ['node-alone'], files)))
   }
-  const rows = [...makeRows(parseResults(readFileSync(results, 'utf8')), reports), ...broken]
+  const rows = [...rowsOf(results, reports), ...broken]
   return { table: formatTable(rows), isRight: rows.every(({ red }) => red === null) }
 }
 
 /** What has ended so far, of a file of RESULT lines. */
-export const tableOf = (results: string): string =>
-  formatTable(makeRows(parseResults(readFileSync(results, 'utf8')), []))
+export const tableOf = (results: string): string => formatTable(rowsOf(results, []))
+
+const rowsOf = (results: string, reports: readonly VitestReport[]): Row[] =>
+  makeRows(parseResults(readFileSync(results, 'utf8')), reports)
 
 /** A wing is chosen by its files. */
 const filtersOf = ({ only, filters }: FaultsOptions): readonly string[] =>
