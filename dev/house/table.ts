@@ -81,7 +81,11 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   ],
   // Clients of clouds, and of their machines.
   'src/ssh': ['src/base', 'src/telemetry'],
-  'src/clouds': ['src/base', 'src/telemetry', 'src/ssh/new-key.ts', 'src/config/dispatch-ec2.ts'],
+  'src/clouds': [
+    ...['src/base', 'src/telemetry', 'src/ssh/new-key.ts', 'src/config/dispatch-ec2.ts'],
+    // A machine that ends takes its control groups along; one of loopback must remove them.
+    ...['src/runner/engines/cgroups.ts', 'src/runner/state/machine-id.ts'],
+  ],
   // The rules of containers on machines of a cloud, and the words of these machines, without I/O of their own.
   'src/dispatch': ['src/base', 'src/config'],
   // The program on such a machine: it starts often, and loads nothing of the controller.

@@ -6,7 +6,10 @@ import { createHash, randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { systemClock } from '../../base/clock.ts'
 import { parseJson } from '../../base/json.ts'
+import { removeGroups } from '../../runner/engines/cgroups.ts'
+import { machineId } from '../../runner/state/machine-id.ts'
 import type { Instance, InstanceState, Intent } from '../driver.ts'
 import { endProcesses, isRunning } from './processes.ts'
 
@@ -22,6 +25,8 @@ export const files = {
   address: 'address',
   secret: 'secret',
   log: 'log',
+  /** The state folder of its runner. */
+  runner: 'lib',
   /** It was to be destroyed: no process of it begins any more. */
   stopping: 'stopping',
   gone: 'gone',
@@ -29,6 +34,9 @@ export const files = {
 
 /** Tombstones answer for ids that are asked for again. */
 const keptGoneMs = 24 * 3_600_000
+
+const groupTries = 100
+const groupRetryMs = 10
 
 export class Machines {
   readonly folder: string
@@ -93,6 +101,7 @@ export class Machines {
   async end(id: string): Promise<void> {
     await writeFile(this.pathOf(id, files.stopping), '')
     await endProcesses(this.pathOf(id))
+    await this.#removeGroups(id)
     const stays: readonly string[] = [files.about, files.tags, files.stopping]
     const others = (await readdir(this.pathOf(id))).filter(name => !stays.includes(name))
     await Promise.all(others.map(name => rm(this.pathOf(id, name), { recursive: true, force: true })))
@@ -105,6 +114,14 @@ export class Machines {
       const gone = await stat(this.pathOf(id, files.gone)).catch(() => undefined)
       if (gone && nowMs - gone.mtimeMs > keptGoneMs) await rm(this.pathOf(id), { recursive: true, force: true })
     }
+  }
+
+  /** What no process holds any more. A group that is left costs nothing. */
+  async #removeGroups(id: string): Promise<void> {
+    const state = this.pathOf(id, files.runner)
+    if (!existsSync(state)) return
+    const runner = machineId(state)
+    for (let tries = 0; !removeGroups(runner) && tries < groupTries; tries++) await systemClock.sleep(groupRetryMs)
   }
 
   async #stateOf(id: string): Promise<InstanceState> {

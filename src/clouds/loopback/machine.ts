@@ -17,7 +17,7 @@ export async function runMachine(folder: string): Promise<void> {
     return
   }
   if (existsSync(at(files.stopping))) return
-  await Promise.all(['home', 'lib'].map(name => mkdir(at(name), { recursive: true })))
+  await Promise.all(['home', files.runner].map(name => mkdir(at(name), { recursive: true })))
   const host = { env: environmentOf(folder), cwd: at('home'), rewrite: (text: string) => rewritten(text, folder) }
   await runInit(host.rewrite(readFileSync(at(files.initCommand), 'utf8')), host)
   rmSync(at(files.initCommand))
@@ -37,7 +37,7 @@ function rewritten(text: string, folder: string): string {
       .replaceAll('/var/run/arvados-instance-secret', () => join(folder, files.secret))
       // Programs are named by their content: all machines may share them.
       .replaceAll(/\/var\/lib\/skylab(\/bin)?\/skylab~/g, () => join(dirname(folder), 'programs/skylab~'))
-      .replaceAll('/var/lib/skylab', () => join(folder, 'lib'))
+      .replaceAll('/var/lib/skylab', () => join(folder, files.runner))
   )
 }
 
@@ -48,7 +48,7 @@ function environmentOf(folder: string): NodeJS.ProcessEnv {
     [machineMark]: folder,
     // Nothing else is needed on this computer.
     SKYLAB_RUNNER_ENGINE: 'process',
-    SKYLAB_RUNNER_DIR: join(folder, 'lib'),
+    SKYLAB_RUNNER_DIR: join(folder, files.runner),
     SKYLAB_INSTANCE_SECRET_FILE: join(folder, files.secret),
   }
 }

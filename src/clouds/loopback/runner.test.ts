@@ -1,13 +1,16 @@
 /** From a creation to a container that runs, as a keeper does it: driver, SSH, installation, runner. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { bundleRunner } from '../../../dev/image/bundle.ts'
+import { cgroupsNamed } from '../../../dev/process/cgroups.ts'
 import { systemClock } from '../../base/clock.ts'
 import { Attached } from '../../dispatch/attached.ts'
 import type { Entry } from '../../dispatch/protocol.ts'
+import { usualMounts } from '../../runner/engines/cgroups.ts'
+import { machineId } from '../../runner/state/machine-id.ts'
 import { connect } from '../../ssh/connect.ts'
 import { runnerProgram } from '../../ssh/program.ts'
 import { someKey } from '../../ssh/testing/keys.ts'
@@ -64,8 +67,11 @@ test('a machine of loopback runs a container, and leaves nothing of it when it i
       entries.flatMap(entry => (entry.kind === 'output' ? [Buffer.from(entry.base64, 'base64')] : []))
     await expect.poll(() => Buffer.concat(output()).toString(), { timeout: 20_000 }).toBe('begun\n')
     expect(processesOf(folder)).not.toEqual([])
+    const group = `skylab-${machineId(join(folder, 'cloud', id, 'lib'))}`
+    expect(cgroupsNamed(group)).toHaveLength(canMakeGroups() ? 1 : 0)
     await driver.destroy(id, call)
     expect(processesOf(folder)).toEqual([])
+    expect(cgroupsNamed(group)).toEqual([])
     expect((await found()).state).toBe('gone')
     expect(machine.ended.aborted || (await once(machine.ended))).toBe(true)
   } finally {
@@ -73,6 +79,17 @@ test('a machine of loopback runs a container, and leaves nothing of it when it i
     rmSync(folder, { recursive: true, force: true })
   }
 }, 60_000)
+
+function canMakeGroups(): boolean {
+  const mount = usualMounts.find(path => existsSync(join(path, 'cgroup.controllers')))
+  if (mount === undefined) return false
+  try {
+    rmdirSync(mkdtempSync(join(mount, 'skylab-try-')))
+    return true
+  } catch {
+    return false
+  }
+}
 
 const once = (ended: AbortSignal) =>
   new Promise<boolean>(resolve => ended.addEventListener('abort', () => resolve(true)))

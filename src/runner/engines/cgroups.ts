@@ -2,7 +2,7 @@
  * Control groups of version 2: all processes of a container, whatever they do. Where none can be made, `processes.ts` looks for
  * them instead.
  */
-import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Version 2, alone or beside version 1. */
@@ -26,7 +26,7 @@ export class Cgroup {
   static make(mount: string | undefined, machineId: string, name: string): Cgroup | undefined {
     const root = mount ?? usualMounts.find(path => existsSync(join(path, 'cgroup.controllers')))
     if (root === undefined || root === 'none') return undefined
-    const group = new Cgroup(join(root, `skylab-${machineId}`, name))
+    const group = new Cgroup(join(root, groupOf(machineId), name))
     try {
       mkdirSync(group.#beside, { recursive: true })
       mkdirSync(group.path, { recursive: true })
@@ -69,10 +69,29 @@ export class Cgroup {
 
   /** Removes an empty group. */
   remove(): void {
-    try {
-      rmdirSync(this.path)
-    } catch {
-      // Another process may have removed it. A group that is left costs nothing.
-    }
+    removeEmpty(this.path)
+  }
+}
+
+const groupOf = (machineId: string) => `skylab-${machineId}`
+
+/**
+ * Removes all groups of a machine that has ended. A group stays while a killed process with many threads is ending.
+ * @returns whether none is left
+ */
+export function removeGroups(machineId: string): boolean {
+  const roots = usualMounts.map(mount => join(mount, groupOf(machineId))).filter(existsSync)
+  for (const root of roots) {
+    const groups = readdirSync(root, { withFileTypes: true }).filter(entry => entry.isDirectory())
+    for (const path of [...groups.map(({ name }) => join(root, name)), root]) removeEmpty(path)
+  }
+  return !roots.some(existsSync)
+}
+
+function removeEmpty(path: string): void {
+  try {
+    rmdirSync(path)
+  } catch {
+    // Another process may have removed it. A group that is left costs nothing.
   }
 }

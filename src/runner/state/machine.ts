@@ -2,11 +2,12 @@
  * The state folder of a machine: the fence, the key of supervisors, whether the machine is broken, and what was run. One file
  * has the first three, in pages that exist from the beginning: a full disk must not keep a newer keeper out.
  */
-import { createHash, randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { asNumber, asObject, asText } from '../../base/json.ts'
 import { Gate } from './locks.ts'
+import { machineId } from './machine-id.ts'
 import { Past } from './past.ts'
 import { Slots } from './slots.ts'
 
@@ -98,12 +99,6 @@ export class Machine {
 const fileOf = (dir: string) => join(dir, 'machine')
 
 const firstLine = (file: string) => readFileSync(file, 'utf8').slice(0, 500).split('\n')[0]
-
-/** By its state folder. */
-export function machineId(dir: string): string {
-  const { dev, ino } = statSync(dir, { bigint: true })
-  return createHash('sha256').update(`${dev}:${ino}`).digest('hex').slice(0, 16)
-}
 
 const gateName = (id: string) => `skylab-${id}-gate`
 

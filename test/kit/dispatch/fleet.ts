@@ -264,6 +264,9 @@ export class DispatchFleet {
   async stop(): Promise<void> {
     this.failpoints.letGo()
     await Promise.all(this.replicas.map(replica => replica.stop()))
+    // Machines of this computer outlive their replicas, with the containers on them.
+    const machines = await this.cloud.all()
+    await Promise.all(machines.map(({ id, state }) => state !== 'gone' && this.cloud.end(id)))
     this.client.disconnect()
     await this.#connection.close()
     await Promise.all(this.proxies.map(proxy => proxy.shut()))

@@ -16,12 +16,12 @@ import { join } from 'node:path'
 import { Duplex } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
-import { removeIfEmpty } from '../../../dev/process/cgroups.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { Attached, type AttachedOptions } from '../../../src/dispatch/attached.ts'
 import type { FromRunner, RunSpec, Warrant } from '../../../src/dispatch/protocol.ts'
-import { usualMounts } from '../../../src/runner/engines/cgroups.ts'
-import { Machine, machineId } from '../../../src/runner/state/machine.ts'
+import { removeGroups } from '../../../src/runner/engines/cgroups.ts'
+import { Machine } from '../../../src/runner/state/machine.ts'
+import { machineId } from '../../../src/runner/state/machine-id.ts'
 import { folderVariable } from '../failpoints/arms.ts'
 import { FailpointArms } from '../failpoints/failpoint-arms.ts'
 import { runnerProgram } from './program.ts'
@@ -178,18 +178,8 @@ export class TestMachine implements AsyncDisposable {
       for (const { pid } of left) tryKill(pid)
       await systemClock.sleep(20)
     }
-    removeGroups(this.id)
+    for (let tries = 0; !removeGroups(this.id) && tries < 100; tries++) await systemClock.sleep(10)
     rmSync(this.folder, { recursive: true, force: true })
-  }
-}
-
-/** The machine's control groups, which are empty by now. */
-function removeGroups(id: string): void {
-  for (const mount of usualMounts) {
-    const root = join(mount, `skylab-${id}`)
-    if (!existsSync(root)) continue
-    const groups = readdirSync(root, { withFileTypes: true }).filter(entry => entry.isDirectory())
-    for (const path of [...groups.map(({ name }) => join(root, name)), root]) removeIfEmpty(path)
   }
 }
 
