@@ -2,7 +2,7 @@
  * A real podman with a storage of its own, in a folder: whatever else this machine has of podman stays as it is. Or the docker
  * that `DOCKER_HOST` names, as `npm run test:containers` starts one.
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type ImageConfig, writeLayout } from '../../../dev/image/layout.ts'
@@ -20,29 +20,48 @@ export const tinyImage = 'localhost/tiny:1'
 /** Each user of it but root may write where all may. */
 export const plainUser = '1000:1000'
 /** Debian's programs that its commands use. */
-const programs = ['cat', 'env', 'head', 'id', 'ls', 'printf', 'sleep', 'tr', 'wc']
+const programs = ['cat', 'env', 'head', 'id', 'ls', 'perl', 'printf', 'sleep', 'tr', 'wc']
+
+const networkPlugins = '/usr/lib/cni'
+export const hasNetworkPlugins = existsSync(join(networkPlugins, 'bridge'))
+
+/** Writes a network for containers alone: nobody else reaches them, and they reach nobody but their machine. */
+function writeNetwork(folder: string, place: string): void {
+  const ipam = { type: 'host-local', dataDir: join(place, 'addresses'), ranges: [[{ subnet: '10.231.0.0/24' }]] }
+  const plugin = { type: 'bridge', bridge: 'skylab-inside', isGateway: true, ipMasq: false, ipam }
+  const network = { cniVersion: '0.4.0', name: 'inside', plugins: [plugin] }
+  writeFileSync(join(folder, 'inside.conflist'), JSON.stringify(network))
+}
 
 /**
  * Writes settings by which a podman has all of its own in one folder. They want nothing that a machine in a container lacks: no
- * network, no systemd, no overlay, and no higher limits than this process has. runc, since crun takes no hybrid control groups.
- * @param folder of the settings
+ * systemd, no overlay, and no higher limits than this process has. runc, since crun takes no hybrid control groups.
+ * @param folder of the settings. With a network podman writes a lock into it
  * @param place of all that it writes
  * @param registry of plain HTTP, by its address
+ * @param hasNetwork containers have one of the machine; its addresses are the same on each machine
  * @returns the variables of a client
  */
 export function configurePodman(
   folder: string,
   place: string,
-  registry = '127.0.0.1',
+  { registry = '127.0.0.1', hasNetwork = false }: { readonly registry?: string; readonly hasNetwork?: boolean } = {},
 ): Readonly<Record<string, string>> {
+  const networks = hasNetwork ? folder : join(place, 'networks')
+  if (hasNetwork) writeNetwork(networks, place)
   const at = (name: string) => JSON.stringify(join(place, name))
   const texts = {
     'storage.conf': ['[storage]', 'driver = "vfs"', `graphroot = ${at('storage')}`, `runroot = ${at('run')}`],
     'containers.conf': [
       ...['[engine]', 'cgroup_manager = "cgroupfs"', 'events_logger = "none"', 'lock_type = "file"'],
       ...['runtime = "runc"', `tmp_dir = ${at('run/libpod')}`],
-      ...['[containers]', 'netns = "none"', 'default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]'],
-      ...['[network]', `network_config_dir = ${at('networks')}`],
+      ...[
+        '[containers]',
+        `netns = "${hasNetwork ? 'bridge' : 'none'}"`,
+        'default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]',
+      ],
+      ...['[network]', 'network_backend = "cni"', `cni_plugin_dirs = ["${networkPlugins}"]`],
+      ...[`network_config_dir = ${JSON.stringify(networks)}`, ...(hasNetwork ? ['default_network = "inside"'] : [])],
     ],
     'registries.conf': [
       ...['unqualified-search-registries = []', '[[registry]]'],
