@@ -17,7 +17,12 @@ export async function readSeries(
   afterSeq: number,
   limit: number,
 ): Promise<StreamRead<StoredEvent>> {
-  const [answer, ...rest] = (await connection.run('read-series', [key], [series ?? '', afterSeq, limit])) as [string]
+  return streamRead(await connection.run('read-series', [key], [series ?? '', afterSeq, limit]), series, afterSeq)
+}
+
+/** The answer of `read-series` to a question for what is after a place. */
+export function streamRead(said: unknown, series: number | undefined, afterSeq: number): StreamRead<StoredEvent> {
+  const [answer, ...rest] = said as [string]
   const place = { found: true, ended: false } as const
   // Nothing was told yet.
   if (answer === 'none') return { ...place, series: series ?? 0, lastSeq: afterSeq, events: [] }

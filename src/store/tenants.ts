@@ -4,7 +4,7 @@ import type { Connection } from './connection.ts'
 import type { Family } from './family.ts'
 import type { Keys } from './keys.ts'
 import { pairsOf } from './pairs.ts'
-import { readSeries, type StoredEvent } from './series.ts'
+import { type StoredEvent, streamRead } from './series.ts'
 import type { EventStream } from './streams.ts'
 
 /** The kind of subjects by which the rings of tenants are known. */
@@ -75,8 +75,10 @@ export class TenantStore {
       subject: { kind: tenantSubject, name },
       incarnation: uid,
       read: async (series, afterSeq, limit = batch) => {
-        if (!isThere()) return { found: false }
-        return readSeries(this.#connection, this.#family.events(name), series, afterSeq, limit)
+        if (uid === undefined || !isThere()) return { found: false }
+        const keys = [this.#family.record(name), this.#family.events(name)]
+        const said = await this.#connection.run('read-tenant', keys, [uid, series ?? '', afterSeq, limit])
+        return streamRead(said, series, afterSeq)
       },
     }
   }

@@ -19,7 +19,7 @@ export const commandsOfPrepulling = ['read-catalogue', 'end-refresh', 'read-prep
  * those of bills guarantee.
  */
 export const commandsOfTenants = [
-  ...['read-series', 'tell-tenant', 'put-bill', 'take-bills', 'end-bill', 'mark-bills'],
+  ...['read-series', 'read-tenant', 'tell-tenant', 'put-bill', 'take-bills', 'end-bill', 'mark-bills'],
 ] as const
 
 /** Sent only by replicas that stop idle labs: `test/integration/store/idle-*.test.ts` has what each of them guarantees. */

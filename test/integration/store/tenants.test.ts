@@ -16,9 +16,9 @@ const tell = (more: Partial<Tell> = {}): Tell => ({
   ...more,
 })
 
-async function eventsOf(isThere = true, series?: number, after = 0) {
+async function eventsOf(isThere = true, series?: number, after = 0, uid = 'u1') {
   const read = await tenants()
-    .stream('a', 'u1', () => isThere)
+    .stream('a', uid, () => isThere)
     .read(series, after)
   return read.found ? read.events.map(({ id, event }) => `${id} ${event}`) : 'none'
 }
@@ -55,7 +55,16 @@ test('tell begins anew when an LNamespace is made again, and forgets the former 
   await tenants().tell(tell({ grants: grant(granted), generation: 7 }))
   await tenants().tell(tell({ uid: 'u2', version: '20', ready: '{}' }))
   expect(await tenants().tell(tell({ version: '11', grants: grant(granted, effective) }))).toEqual([])
-  expect(await eventsOf()).toEqual(['1-2 condition'])
+  expect(await eventsOf(true, undefined, 0, 'u2')).toEqual(['1-2 condition'])
+})
+
+test('read gives nothing of the former LNamespace of a name when nothing was told of this one', async () => {
+  await tenants().tell(tell({ grants: grant(granted) }))
+  expect(await eventsOf(true, undefined, 0, 'u2')).toEqual([])
+  expect(await eventsOf(true, 1, 0, 'u2')).toEqual([])
+  await tenants().tell(tell({ uid: 'u2', version: '20', ready: '{}' }))
+  expect(await eventsOf(true, 0, 0, 'u2')).toEqual(['1-2 condition'])
+  expect(await eventsOf(true, 1, 0, 'u1')).toEqual([])
 })
 
 /** Tells that an LNamespace is ready in a new way. */
@@ -70,7 +79,7 @@ test('read gives all events of an LNamespace when the client holds a place of th
     ['u2', 22],
   ] as const)
     await condition(uid, version)
-  expect(await eventsOf(true, 1, 2)).toEqual(['1-3 condition', '1-4 condition'])
+  expect(await eventsOf(true, 1, 2, 'u2')).toEqual(['1-3 condition', '1-4 condition'])
 })
 
 test('read gives all events of an LNamespace when the former one had more generations', async () => {
@@ -92,15 +101,15 @@ test('read gives all events of an LNamespace when the former one had more genera
     [1, 2],
     [2, 1],
   ] as const)
-    expect(await eventsOf(true, series, seq)).toEqual(all)
-  expect(await eventsOf(true, 2, 3)).toEqual(['3-3 condition'])
+    expect(await eventsOf(true, series, seq, 'u2')).toEqual(all)
+  expect(await eventsOf(true, 2, 3, 'u2')).toEqual(['3-3 condition'])
 })
 
 test('read gives all events of an LNamespace when nothing was told of the one between', async () => {
   await condition('u1', 11)
   await tenants().tell(tell({ uid: 'u2', version: '20' }))
   await condition('u3', 31)
-  expect(await eventsOf(true, 1, 1)).toEqual(['1-2 condition'])
+  expect(await eventsOf(true, 1, 1, 'u3')).toEqual(['1-2 condition'])
 })
 
 test('read goes on from one generation to the next', async () => {
