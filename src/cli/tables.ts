@@ -3,7 +3,7 @@ import { definitionOf as ofBigQuery } from '../billing/bigquery/statements.ts'
 import { amountsDefinitionOf, definitionOf as ofPostgres } from '../billing/postgres/statements.ts'
 import { ConfigError } from '../config/problems.ts'
 import { billingTarget, billsAmounts } from '../settings/billing.ts'
-import { readConfig } from '../settings/load.ts'
+import { readConfig } from '../settings/config-file.ts'
 import { codes, type Output } from './output.ts'
 
 const none = 'tenants.billing: not set, so there are no tables of bills'

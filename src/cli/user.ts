@@ -7,7 +7,7 @@ import { ApiError } from '../base/errors.ts'
 import { ConfigError, schemaProblems } from '../config/problems.ts'
 import type { Config } from '../config/schema.ts'
 import { identityOf, personForm } from '../identity/tokens.ts'
-import { readYaml } from '../settings/load.ts'
+import { readYaml } from '../settings/config-file.ts'
 import { readSource } from '../settings/source.ts'
 
 /** Placeholder for the token of a user whose file has none. */

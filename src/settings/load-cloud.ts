@@ -2,9 +2,10 @@
 import { dirname, resolve } from 'node:path'
 import type { DispatchConfig } from '../config/dispatch.ts'
 import { ConfigError } from '../config/problems.ts'
+import { readConfig } from './config-file.ts'
 import { dispatchProblems, dispatchWarnings } from './dispatch-checks.ts'
 import { type DispatchFiles, readDispatchFiles, withFullPaths } from './dispatch-files.ts'
-import { FileReader, readConfig } from './load.ts'
+import { FileReader } from './file-reader.ts'
 
 export interface CloudSettings {
   /** With full paths. */

@@ -5,7 +5,9 @@ import type { ImageConfig } from '../config/images.ts'
 import { ConfigError, schemaProblems } from '../config/problems.ts'
 import { configSchema } from '../config/schema.ts'
 import { imageProblems } from './checks.ts'
-import { FileReader, readCredentials, readYaml } from './load.ts'
+import { readYaml } from './config-file.ts'
+import { FileReader } from './file-reader.ts'
+import { readCredentials } from './lab-files.ts'
 
 export interface RegistrySettings {
   readonly images: ImageConfig
