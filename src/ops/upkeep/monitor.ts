@@ -4,24 +4,19 @@
  * the ring for the operation's end.
  */
 import type { Clock } from '../../base/clock.ts'
-import { RetryLater } from '../../base/errors.ts'
-import { Later } from '../../base/later.ts'
 import { labKind } from '../../base/subject.ts'
-import { inOperatorsWords, KubeError } from '../../kube/client.ts'
-import type { LifeVerdict, PodFacts } from '../../kube/pods/facts.ts'
-import { judgeLife } from '../../kube/pods/judge.ts'
+import type { PodFacts } from '../../kube/pods/facts.ts'
 import { labNames } from '../../labs/names.ts'
 import type { Bell } from '../../store/bell.ts'
-import type { CompareStore, Mark, PodFinding } from '../../store/compares.ts'
-import type { NewEvent } from '../../store/records.ts'
+import type { CompareStore, Mark } from '../../store/compares.ts'
 import type { Ring } from '../../store/rings.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import { Rarely } from '../../telemetry/rarely.ts'
-import { type Auditor, byController } from '../audit.ts'
+import type { Auditor } from '../audit.ts'
 import type { Change, ClusterView } from '../cluster.ts'
 import type { Debris } from './debris.ts'
-import { type Finding, Findings } from './findings.ts'
 import { Heard, isExplained } from './heard.ts'
+import { Retries } from './retries.ts'
+import { Verdicts } from './verdicts.ts'
 
 export interface MonitorOptions {
   readonly store: CompareStore
@@ -39,8 +34,6 @@ export interface MonitorOptions {
   readonly heedsStamp?: boolean
 }
 
-/** Longest pauses between retries, when Redis or the API server is silent or refuses. A refusal does not pass soon. */
-const againCapMs = { silence: 5_000, refusal: 30_000 }
 /** From a change of a pod to its judgement; `Later` adds up to 100 ms. */
 const stateMs = 500
 /** How long watches may show the last objects of a deletion, or a pod before its namespace, before these are checked. */
@@ -50,29 +43,25 @@ const lateWriteMs = 20_000
 
 export class Monitor {
   readonly #options: MonitorOptions
-  readonly #findings: Findings
-  /** The last finding on each pod that was written or refused, so that it is not sent with every change of the pod. */
-  readonly #reported = new Map<string, string>()
+  readonly #verdicts: Verdicts
   /** UIDs of namespaces that were or will be checked. */
   readonly #seen = new Set<string>()
   /** Names of namespaces that the watches do not show although they show pods in them. */
   readonly #landed = new Set<string>()
-  /** UIDs of pods that are gone but whose end could not be recorded, by user. */
-  readonly #gone = new Map<string, Set<string>>()
   readonly #heard = new Heard()
   /** The changes of pods that will be judged, by UID. Their states are not read yet. */
   readonly #soon = new Map<string, Change[]>()
-  readonly #later: Later
-  #stopped = false
-  readonly #refusals: Rarely
+  readonly #retries: Retries
   #offs: (() => void)[] = []
 
   constructor(options: MonitorOptions) {
     this.#options = options
-    this.#later = new Later(options.clock)
-    this.#findings = new Findings({ ...options, onLasting: (pod, afterMs) => this.#judgeLater(pod, afterMs) })
-    const words = { trouble: 'labs cannot be monitored', over: 'labs can be monitored again' }
-    this.#refusals = new Rarely({ ...options, ...words })
+    this.#retries = new Retries(options)
+    this.#verdicts = new Verdicts({
+      ...options,
+      heard: this.#heard,
+      onLasting: (pod, afterMs) => this.#judgeLater(pod, afterMs),
+    })
   }
 
   start(): void {
@@ -82,37 +71,18 @@ export class Monitor {
   }
 
   stop(): void {
-    this.#stopped = true
-    void this.#later.stop()
+    this.#retries.stop()
     for (const off of this.#offs) off()
   }
 
-  /** Judges the state of a pod. The script refuses the finding while an operation runs. */
-  async judge(pod: PodFacts, mark?: Mark): Promise<void> {
-    const finding = this.#findings.of(pod)
-    if (finding) await this.#report(pod, finding, mark)
+  /** As `Verdicts` has it. */
+  judge(pod: PodFacts, mark?: Mark): Promise<void> {
+    return this.#verdicts.judge(pod, mark)
   }
 
-  /** Records that the pod of a running lab is gone, by its DELETED event or the API server's answer. */
-  async judgeGone(user: string, podUid: string, mark?: Mark): Promise<void> {
-    const events: NewEvent[] = [['error', 'The pod of the lab is gone: it was removed from outside, or with its node']]
-    this.#findings.forget(podUid)
-    this.#reported.delete(podUid)
-    // Usually an operation runs, and the script refuses. All of these are judged again at its end, or when rings were missed.
-    const refused = this.#mustWait(user, mark)
-    const written = !refused && (await this.#record({ user, podUid, outcome: 'failed', detail: 'gone', events }, mark))
-    if (written) this.#forgetGone(user, podUid)
-    else this.#gone.set(user, (this.#gone.get(user) ?? new Set()).add(podUid))
-  }
-
-  #forgetGone(user: string, podUid: string): void {
-    const gone = this.#gone.get(user)
-    if (gone?.delete(podUid) && gone.size === 0) this.#gone.delete(user)
-  }
-
-  /** True while rings show that an operation of this user runs: a finding would be refused, and is judged at its end. */
-  #mustWait(user: string, mark: Mark | undefined): boolean {
-    return mark === undefined && this.#heard.of(user)?.state === 'runs'
+  /** As `Verdicts` has it. */
+  judgeGone(user: string, podUid: string, mark?: Mark): Promise<void> {
+    return this.#verdicts.judgeGone(user, podUid, mark)
   }
 
   #hear(ring: Ring): void {
@@ -141,7 +111,7 @@ export class Monitor {
     const unjudged = this.#takeSoon(uid)
     if (missing || goneUid === undefined) this.#ask(user, uid)
     else {
-      this.#run(async () => {
+      this.#retries.run(async () => {
         if (unjudged) await this.#judgeLast(pod, unjudged)
         await this.judgeGone(user, goneUid)
       })
@@ -154,12 +124,12 @@ export class Monitor {
     const noted = this.#soon.get(podUid)
     if (noted) return void noted.push(change)
     this.#soon.set(podUid, [change])
-    this.#later.after(stateMs, () => {
+    this.#retries.after(stateMs, () => {
       const changes = this.#takeSoon(podUid)
       if (!changes) return
       const user = this.#options.view.namespace(namespace)?.user
       // At the end of an operation its pod is judged.
-      if (user === undefined || !this.#mustWait(user, undefined)) this.#judgeIfThere(namespace, podUid, changes)
+      if (user === undefined || !this.#verdicts.mustWait(user)) this.#judgeIfThere(namespace, podUid, changes)
     })
   }
 
@@ -177,7 +147,7 @@ export class Monitor {
   #judgeIfThere(namespace: string, podUid: string, changes: readonly Change[] = []): void {
     let last: PodFacts | undefined
     let noted = changes
-    this.#run(async () => {
+    this.#retries.run(async () => {
       const pod = this.#options.view.pods(namespace).find(({ uid }) => uid === podUid)
       if (pod && !pod.deleting) noted = [{ namespace, pod }]
       last = pod ?? last
@@ -197,7 +167,7 @@ export class Monitor {
 
   /** A list lacks a pod that was there: a reason to ask, but no proof that it is gone. */
   #ask(user: string, podUid: string): void {
-    this.#run(async () => {
+    this.#retries.run(async () => {
       if (await this.#options.debris.isPodGone(user, podUid)) await this.judgeGone(user, podUid)
     })
   }
@@ -210,16 +180,15 @@ export class Monitor {
     const { view, namespacePrefix } = this.#options
     const { namespace, lab } = labNames(namespacePrefix, user)
     for (const pod of view.pods(namespace)) {
-      this.#reported.delete(pod.uid)
+      this.#verdicts.forgetReport(pod.uid)
       if (pod.name === lab && !isDeleted) this.#judgeIfThere(namespace, pod.uid)
     }
-    const gone = this.#gone.get(user) ?? []
-    this.#gone.delete(user)
+    const gone = this.#verdicts.takeGone(user)
     if (!isDeleted) {
-      for (const podUid of gone) this.#run(() => this.#judgeGoneAgain(user, podUid))
-      this.#run(() => this.#missing(user, namespace))
+      for (const podUid of gone) this.#retries.run(() => this.#judgeGoneAgain(user, podUid))
+      this.#retries.run(() => this.#missing(user, namespace))
     }
-    this.#runLater(settleMs, () => this.#tidy(namespace))
+    this.#retries.run(() => this.#tidy(namespace), settleMs)
   }
 
   /** Removes debris, unless the rings explain all that the watches show: then the record need not be read. */
@@ -236,7 +205,7 @@ export class Monitor {
     const uid = this.#options.view.namespace(name)?.uid
     if (uid === undefined || this.#seen.has(uid)) return
     this.#seen.add(uid)
-    this.#runLater(lateWriteMs, () => this.#tidy(name))
+    this.#retries.run(() => this.#tidy(name), lateWriteMs)
   }
 
   /** A pod without its namespace: usually one watch is ahead of the other, but it may be a late write. */
@@ -244,22 +213,17 @@ export class Monitor {
     const { view, debris } = this.#options
     if (this.#landed.has(name)) return
     this.#landed.add(name)
-    this.#runLater(settleMs, async () => {
+    this.#retries.run(async () => {
       this.#landed.delete(name)
       if (!view.namespace(name)) await debris.restore(name)
-    })
-  }
-
-  #runLater(ms: number, work: () => Promise<void>, pauseMs?: number): void {
-    this.#later.after(ms, () => this.#run(work, pauseMs))
+    }, settleMs)
   }
 
   #lookAtAll(): void {
     const { view } = this.#options
-    this.#reported.clear()
-    const before = [...this.#gone]
-    this.#gone.clear()
-    for (const [user, gone] of before) for (const podUid of gone) this.#run(() => this.#judgeGoneAgain(user, podUid))
+    this.#verdicts.forgetReports()
+    for (const [user, gone] of this.#verdicts.takeAllGone())
+      for (const podUid of gone) this.#retries.run(() => this.#judgeGoneAgain(user, podUid))
     for (const namespace of view.namespaces()) {
       for (const { uid } of view.pods(namespace.name)) this.#judgeIfThere(namespace.name, uid)
     }
@@ -269,7 +233,7 @@ export class Monitor {
   async #judgeGoneAgain(user: string, podUid: string): Promise<void> {
     await this.judgeGone(user, podUid)
     const { record } = await this.#options.store.standing(user)
-    if (!record?.active) this.#forgetGone(user, podUid)
+    if (!record?.active) this.#verdicts.forgetGone(user, podUid)
   }
 
   /** Asks for the pod of a running lab that our watches lack: it may have ended before the record became `running`. */
@@ -282,52 +246,6 @@ export class Monitor {
   }
 
   #judgeLater(pod: PodFacts, afterMs: number): void {
-    this.#later.after(afterMs, () => this.#judgeIfThere(pod.namespace, pod.uid))
-  }
-
-  async #report(pod: PodFacts, { lasting, ...finding }: Finding, mark?: Mark): Promise<void> {
-    const key = `${finding.outcome} ${finding.detail}`
-    if (!pod.user || this.#mustWait(pod.user, mark) || (!mark && this.#reported.get(pod.uid) === key)) return
-    const { user, uid: podUid } = pod
-    this.#reported.set(podUid, key)
-    try {
-      if (lasting && !(await this.#isStill(lasting, pod))) this.#reported.delete(podUid)
-      else await this.#record({ ...finding, user, podUid }, mark)
-    } catch (error) {
-      this.#reported.delete(podUid)
-      throw error
-    }
-  }
-
-  /** Asks the API server: after a halt, or on a silent connection, the watch shows trouble that is over. */
-  async #isStill(trouble: LifeVerdict['kind'], pod: PodFacts): Promise<boolean> {
-    const { debris, heedsStamp } = this.#options
-    const now = await debris.podNow(pod)
-    return now !== undefined && judgeLife(now, heedsStamp).kind === trouble
-  }
-
-  async #record(finding: Omit<PodFinding, 'timeoutMs'>, mark?: Mark): Promise<boolean> {
-    const { store, audit, log, deleteTimeoutMs } = this.#options
-    const { user, outcome } = finding
-    const by = outcome === 'ended' ? byController(audit, user, 'lab_ended') : ''
-    const written = await store.settlePod({ ...finding, by, timeoutMs: deleteTimeoutMs }, mark)
-    if (written) log.info({ user, outcome }, 'a lab changed outside operations')
-    return written
-  }
-
-  /** Retries with longer and longer pauses while Redis or the API server is silent or refuses. */
-  #run(judge: () => Promise<void>, pauseMs = 250): void {
-    const again = (capMs: number) => this.#runLater(pauseMs, judge, Math.min(pauseMs * 2, capMs))
-    judge().then(
-      () => this.#refusals.worked(),
-      error => {
-        if (this.#stopped) return
-        if (error instanceof RetryLater) return again(againCapMs.silence)
-        if (!(error instanceof KubeError))
-          return this.#options.log.warn({ reason: (error as Error).message }, 'a judgement failed')
-        this.#refusals.failed(inOperatorsWords(error))
-        again(againCapMs.refusal)
-      },
-    )
+    this.#retries.after(afterMs, () => this.#judgeIfThere(pod.namespace, pod.uid))
   }
 }
