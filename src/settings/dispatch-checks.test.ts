@@ -98,6 +98,11 @@ describe('crossProblems of dispatch', () => {
       { ResourceTags: { Billing: 'a', 'ArvadosBilling-fund': 'b' } },
       'dispatch.CloudVMs.ResourceTags.ArvadosBilling-fund: is a tag of Skylab’s own',
     ],
+    [
+      { billingTags: ['fund', `a${'b'.repeat(62)}`] },
+      { TagKeyPrefix: 'O'.repeat(60) },
+      `dispatch.billingTags.1: is more than 128 characters with ${'O'.repeat(60)}Billing- before it`,
+    ],
     [{ tokenFile: 'key' }, {}, 'dispatch.Containers.DispatchPrivateKey: is the file of dispatch.tokenFile too'],
     [{ previousTokenFiles: ['token'] }, {}, 'dispatch.previousTokenFiles.0: is the file of dispatch.tokenFile too'],
     [arvados({ images: {} }), {}, 'dispatch.queue.arvados.images: is empty, so no container of Arvados could be run'],

@@ -23,7 +23,7 @@ export function dispatchProblems({
       : []),
     ...timeProblems(CloudVMs),
     ...arvadosProblems(dispatch),
-    ...tagProblems(CloudVMs),
+    ...tagProblems(dispatch),
     ...amountProblems(dispatch, billing),
     ...fileProblems(dispatch, sealing.keyFiles),
   ]
@@ -55,12 +55,24 @@ function arvadosProblems({ queue: { arvados }, Containers }: DispatchConfig): st
 /** Tags by which machines are known, after `TagKeyPrefix`. */
 const ownTags = ['InstanceSetID', 'InstanceType', 'InstanceSecret', 'IdleBehavior', 'Intent', 'HostKey', 'Tenant']
 const isOwnTag = (name: string, prefix: string): boolean =>
-  ownTags.some(own => `${prefix}${own}` === name) || name.startsWith(`${prefix}Billing-`)
+  ownTags.some(own => `${prefix}${own}` === name) || name.startsWith(billingTagOf(prefix))
+const billingTagOf = (prefix: string) => `${prefix}Billing-`
 
-function tagProblems({ ResourceTags, TagKeyPrefix }: CloudVMs): string[] {
-  return Object.keys(ResourceTags).flatMap(name =>
-    isOwnTag(name, TagKeyPrefix) ? [`dispatch.CloudVMs.ResourceTags.${name}: is a tag of Skylab’s own`] : [],
-  )
+/** Characters in the key of a tag, by EC2. */
+const longestTag = 128
+
+function tagProblems({ CloudVMs: { ResourceTags, TagKeyPrefix }, billingTags }: DispatchConfig): string[] {
+  const billing = billingTagOf(TagKeyPrefix)
+  return [
+    ...Object.keys(ResourceTags).flatMap(name =>
+      isOwnTag(name, TagKeyPrefix) ? [`dispatch.CloudVMs.ResourceTags.${name}: is a tag of Skylab’s own`] : [],
+    ),
+    ...billingTags.flatMap((key, index) =>
+      billing.length + key.length > longestTag
+        ? [`dispatch.billingTags.${index}: is more than ${longestTag} characters with ${billing} before it`]
+        : [],
+    ),
+  ]
 }
 
 function amountProblems(
