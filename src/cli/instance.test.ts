@@ -182,8 +182,9 @@ describe('skylab instance', () => {
     [url, ['instance', 'list', '--token-file', '/nowhere'], 'cannot be read (ENOENT)'],
     [url, ['instance', 'list', '--token-file', '/dev/null'], 'the file has no token of one line'],
     [undefined, ['instance', 'list'], '--url is missing, and SKYLAB_URL too'],
-    ['ftp://x', ['instance', 'list'], '--url is no address'],
-    ['https://ann:secret@x', ['instance', 'list'], '--url is no address'],
+    ['http://skylab.example.org', ['instance', 'list'], '--url must be an address'],
+    ['ftp://x', ['instance', 'list'], '--url must be an address'],
+    ['https://ann:secret@x', ['instance', 'list'], '--url must be an address'],
   ])('is refused when the address is %s and the words are %j', async (address, args, words) => {
     const { code, out, err } = await run(address, ...args)
     expect([code, out]).toEqual([2, ''])

@@ -28,7 +28,13 @@ describe('skylab shell', () => {
     ['a port of another host', ['-L', '80:example.org:80', uuid], env, '-L takes PORT:localhost:PORT'],
     ['an option in place of a port', ['-L', '-oProxyCommand=x', uuid], env, 'ambiguous'],
     ['no address', [uuid], { SKYLAB_TOKEN: 't' }, '--url is missing, and SKYLAB_URL too'],
-    ['an address with a password', [uuid], { ...env, SKYLAB_URL: 'https://a:b@c' }, '--url is no address'],
+    ['an address with a password', [uuid], { ...env, SKYLAB_URL: 'https://a:b@c' }, '--url must be an address'],
+    [
+      'http to another machine',
+      [uuid],
+      { ...env, SKYLAB_URL: 'http://skylab.example.org' },
+      '--url must be an address',
+    ],
     ['no token', [uuid], { SKYLAB_URL: env.SKYLAB_URL }, '--token-file is missing'],
     ['a token of two lines', [uuid], { ...env, SKYLAB_TOKEN: 'a\nb' }, 'the token is not one line'],
   ])('refuses %s', async (_, args, environment, problem) => {

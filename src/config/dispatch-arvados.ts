@@ -1,15 +1,7 @@
 /** The block `dispatch.queue.arvados`: the queue of an Arvados cluster. */
 import { z } from 'zod'
-import { isLoopback } from '../base/loopback.ts'
+import { mayGetTokens } from '../base/loopback.ts'
 import { goDuration } from './go-values.ts'
-
-/** The token is sent there. */
-const isSafe = (text: string): boolean => {
-  if (!URL.canParse(text)) return false
-  const { protocol, hostname, username, password, search, hash } = new URL(text)
-  const isBare = [username, password, search, hash].every(part => part === '')
-  return isBare && (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname)))
-}
 
 const imageHash = z.string().regex(/^[0-9a-f]{32}\+[0-9]{1,12}$/, { error: 'is not a portable data hash' })
 const imageName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._\-/:@]{0,511}$/, { error: 'is not the name of an image' })
@@ -17,7 +9,9 @@ const imageName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._\-/:@]{0,511}$/, { e
 export const arvadosQueue = z.strictObject({
   url: z
     .string()
-    .refine(isSafe, { error: 'must be https, or http on a loopback address, without a user, a query or a fragment' })
+    .refine(mayGetTokens, {
+      error: 'must be https, or http on a loopback address, without a user, a query or a fragment',
+    })
     .transform(text => (text.endsWith('/') ? text : `${text}/`))
     .describe('the API server, such as `https://zzzzz.example.org/`'),
   tokenFile: z
