@@ -1,7 +1,7 @@
 /** Arguments and answers of calls of the Kubernetes API. */
 import type { KubeObject } from '../base/domain.ts'
+import type { CallOptions } from './call-options.ts'
 import type { ObjectRef } from './kinds.ts'
-import type { CallOptions } from './requester.ts'
 
 /** An object with its UID: only this one may be deleted. */
 export interface ObjectIdentity extends ObjectRef {

@@ -5,6 +5,7 @@
 import type { KubeObject } from '../base/domain.ts'
 import { RetryLater } from '../base/errors.ts'
 import type { Reason } from '../base/reasons.ts'
+import type { CallOptions, Method, OpenStream, RequestOptions } from './call-options.ts'
 import type {
   DeleteOptions,
   DeleteOutcome,
@@ -22,22 +23,15 @@ import { type CreatedObject, createdObject } from './created.ts'
 import { isExpired, isNotFound, KubeError } from './errors.ts'
 import { collectionPath, creationPath, type ObjectRef, objectPath } from './kinds.ts'
 import { lineSplitter } from './lines.ts'
-import {
-  type CallOptions,
-  type Method,
-  type OpenStream,
-  Requester,
-  type RequesterOptions,
-  type RequestOptions,
-} from './requester.ts'
+import { Requester, type RequesterOptions } from './requester.ts'
 
 export type { Log } from '../base/log.ts'
+export type { CallOptions, OnRefusal, OnRequest, OpenStream, RequestOptions } from './call-options.ts'
 export type * from './calls.ts'
 export type { CreatedObject } from './created.ts'
 export { briefly, isAlreadyExists, isExpired, isNotFound, isOverQuota, KubeError } from './errors.ts'
 export type { ObjectRef } from './kinds.ts'
 export { applyRbac, inOperatorsWords, type Refuser, refuserOf, refusers, remedyOf } from './refusals.ts'
-export type { CallOptions, OnRefusal, OnRequest, OpenStream, RequestOptions } from './requester.ts'
 export type KubeClientOptions = RequesterOptions
 
 const pageSize = 500

@@ -1,79 +1,30 @@
 /** Sends one request to the API server until it is answered: credentials, deadline, limit of concurrency, retries. */
-
 import { type Backoff, backoffMs } from '../base/backoff.ts'
 import type { Clock } from '../base/clock.ts'
 import { Deadline, unlessAborted } from '../base/deadline.ts'
-import { NeedsSomeone, RetryLater } from '../base/errors.ts'
+import { RetryLater } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { inFull, type Reason, reasonOf } from '../base/reasons.ts'
 import { Slots } from '../base/slots.ts'
 import { Rarely } from '../telemetry/rarely.ts'
 import type { Span } from '../telemetry/tracing.ts'
+import type {
+  CallOptions,
+  Method,
+  OnRefusal,
+  OnRequest,
+  OpenStream,
+  RequestOptions,
+  StreamOptions,
+} from './call-options.ts'
 import { CredentialSource, type Credentials } from './credentials.ts'
-import { KubeError, kubeError } from './errors.ts'
+import { KubeError } from './errors.ts'
 import type { Exchange, Head } from './exchange.ts'
 import { resourceOf } from './kinds.ts'
-import { type Refuser, refuserOf } from './refusals.ts'
+import { isJson, isPassing, isTrustFailure, parse, refusal, troubleOf } from './outcomes.ts'
+import { refuserOf } from './refusals.ts'
 import { Transport } from './transport.ts'
-
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
-
-export interface CallOptions {
-  /**
-   * Rejects at once, with the signal's reason. A read is cut off. A write that is on the wire goes on to its answer or
-   * its deadline (see `settled`); a write that is not is never sent.
-   */
-  readonly signal?: AbortSignal | undefined
-  /** Appended to the User-Agent, such as `op=… claim=…`; writes are tracked by it. */
-  readonly agent?: string | undefined
-  /** Logs each attempt, with the fields of the caller. Default: the client's own. */
-  readonly log?: Log | undefined
-  /** The parent of a span for each attempt; the trace is sent to the server. */
-  readonly span?: Span | undefined
-  /** The server does everything except store the result. */
-  readonly dryRun?: boolean | undefined
-  /** A refusal is an expected answer, so it is not reported as a fault. The same holds for dry runs. */
-  readonly mayBeRefused?: boolean | undefined
-  /**
-   * Called before each attempt leaves: it may have waited for a slot, or for its turn to be tried again. An error that it
-   * throws ends the request if the signal is aborted with it.
-   */
-  readonly check?: (() => void) | undefined
-  /**
-   * Another server answers, behind the API server. Its failures say nothing of the API server, and an answer that is longer
-   * ends the attempt.
-   */
-  readonly aggregated?: { readonly maxBytes: number } | undefined
-  /** Called for a write after the last check of its signal, and when its answer has begun but is not used yet. */
-  readonly failpoint?: ((place: 'before-send' | 'after-send') => void | Promise<void>) | undefined
-}
-
-export interface RequestOptions extends CallOptions {
-  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
-  /** The verb in metrics. Default: from the method. */
-  readonly verb?: string
-  /** The form of JSON that the answer should have. Default: the resource's own. */
-  readonly accept?: string | undefined
-  /** Called with the `Date` of an answer, in milliseconds; NaN if it has none. */
-  readonly onDate?: ((ms: number) => void) | undefined
-  /** Makes the result of the JSON of an answer, once all of it is there. Default: parses it. */
-  readonly read?: (json: Buffer) => unknown
-}
-
-export interface StreamOptions extends RequestOptions {
-  readonly signal: AbortSignal
-  /** How long the beginning of the answer may take. Default: `requestTimeoutSeconds`. */
-  readonly headTimeoutMs?: number
-}
-
-/** A stream that has begun. */
-export type OpenStream = Pick<Exchange, 'stream' | 'pause' | 'resume'>
-
-/** Called for every attempt; `code` is the HTTP status, or `error` when there was no answer. */
-export type OnRequest = (verb: string, code: string, seconds: number) => void
-
-/** Called for every unexpected refusal (403). */
-export type OnRefusal = (verb: string, refuser: Refuser) => void
+import { Writes } from './writes.ts'
 
 export interface RequesterOptions {
   readonly kubernetes: {
@@ -105,7 +56,6 @@ const contentTypes: Readonly<Partial<Record<Method, string>>> = { PATCH: 'applic
 
 /** A kept connection may be closed by the server just as a request is sent: one such failure is normal. */
 const tolerated = 1
-const trustBy = 'certificate-authority-data of the kubeconfig, or ca.crt of the ServiceAccount'
 
 interface Call {
   readonly method: Method
@@ -140,7 +90,7 @@ export class Requester {
   readonly #slots: Slots
   readonly #outage: Rarely
   #trouble: Reason | undefined
-  readonly #writes = new Map<string, Set<Promise<unknown>>>()
+  readonly #writes = new Writes()
 
   constructor(options: RequesterOptions) {
     const { kubernetes, clock, log } = options
@@ -216,10 +166,8 @@ export class Requester {
   }
 
   /** Resolves when no write of this agent is in flight, after a request's deadline at most. Never rejects. */
-  async settled(agent: string): Promise<void> {
-    for (let writes = this.#writes.get(agent); writes?.size; writes = this.#writes.get(agent)) {
-      await Promise.allSettled(writes)
-    }
+  settled(agent: string): Promise<void> {
+    return this.#writes.settled(agent)
   }
 
   /** Requests in flight, out of `kubernetes.maxInFlight`, and waiting ones. Watches are not counted. */
@@ -236,7 +184,7 @@ export class Requester {
     await this.#slots.enter(1, call.signal)
     const exchange = this.#exchange(call)
     if (call.method === 'GET') return exchange
-    this.#track(call.agent, exchange)
+    this.#writes.add(call.agent, exchange)
     return unlessAborted(exchange, call.signal)
   }
 
@@ -359,60 +307,6 @@ export class Requester {
     call.log.debug({ verb: call.verb, path: call.path, failures, waitMs, reason }, 'kubernetes request retried')
     await this.#options.clock.sleep(waitMs, call.signal)
   }
-
-  #track(agent: string, write: Promise<unknown>): void {
-    const writes = this.#writes.get(agent) ?? new Set()
-    this.#writes.set(agent, writes.add(write))
-    const forget = () => {
-      writes.delete(write)
-      if (writes.size === 0) this.#writes.delete(agent)
-    }
-    write.then(forget, forget)
-  }
-}
-
-/** Undefined for an answer that concerns this request only; `busy` if it says nothing about other requests. */
-function troubleOf(error: unknown): Reason | 'busy' | undefined {
-  if (error instanceof NeedsSomeone) return { words: 'its credentials cannot be read', detail: error.message }
-  if (!(error instanceof KubeError)) return reasonOf(error, { trustBy })
-  const { status, reason, message } = error
-  if (status === 401) return { words: 'it refuses the credentials', detail: '401 Unauthorized' }
-  if (status === 429 || status >= 500) return 'busy'
-  if (reason !== '') return undefined
-  return { words: 'another server answers at its address', detail: message }
-}
-
-async function refusal({ status, headers }: Head, exchange: Exchange): Promise<KubeError> {
-  const text = (await exchange.body).toString()
-  const retryAfter = headers['retry-after']
-  return kubeError(status, parsed(text), Array.isArray(retryAfter) ? retryAfter[0] : retryAfter)
-}
-
-function isJson(headers: Head['headers']): boolean {
-  const type = headers['content-type']
-  return typeof type === 'string' && type.startsWith('application/json')
-}
-
-const parse = (json: Buffer): unknown => JSON.parse(json.toString())
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
-}
-
-/** Whether another attempt may succeed: false for a plain refusal, and without any credentials. */
-function isPassing(error: unknown): boolean {
-  if (!(error instanceof KubeError)) return !(error instanceof NeedsSomeone)
-  return error.status === 401 || error.status === 429 || error.status >= 500
-}
-
-/** Either side does not trust a certificate: the CA may have been replaced. */
-function isTrustFailure(error: unknown): boolean {
-  const code = (error as { code?: unknown } | null)?.code
-  return typeof code === 'string' && /CERT|^ERR_(TLS|SSL)|^UNABLE_TO/.test(code)
 }
 
 function withQuery(path: string, query: RequestOptions['query']): string {

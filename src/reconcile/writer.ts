@@ -1,9 +1,9 @@
 /** Sends one act. Each answer is laid over the watch, so the next plan knows of it. */
 import type { KubeObject } from '../base/domain.ts'
 import { keyOf } from '../kube/cache.ts'
+import type { CallOptions } from '../kube/call-options.ts'
 import { isAlreadyExists, type KubeClient, KubeError, type MergePatch } from '../kube/client.ts'
 import type { ObjectRef } from '../kube/kinds.ts'
-import type { CallOptions } from '../kube/requester.ts'
 import { refOf } from './plan.ts'
 import type { Act, Alter, Create, Fact, OverlaidWatch, Remove, StatusPatch } from './types.ts'
 
