@@ -8,7 +8,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/p
 import { join } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
 import { parseJson } from '../../base/json.ts'
-import { removeGroups } from '../../runner/engines/cgroups.ts'
+import { endGroups } from '../../runner/engines/cgroups.ts'
 import { machineId } from '../../runner/state/machine-id.ts'
 import type { Instance, InstanceState, Intent } from '../driver.ts'
 import { endProcesses, isRunning } from './processes.ts'
@@ -101,7 +101,7 @@ export class Machines {
   async end(id: string): Promise<void> {
     await writeFile(this.pathOf(id, files.stopping), '')
     await endProcesses(this.pathOf(id))
-    await this.#removeGroups(id)
+    await this.#endGroups(id)
     const stays: readonly string[] = [files.about, files.tags, files.stopping]
     const others = (await readdir(this.pathOf(id))).filter(name => !stays.includes(name))
     await Promise.all(others.map(name => rm(this.pathOf(id, name), { recursive: true, force: true })))
@@ -116,12 +116,16 @@ export class Machines {
     }
   }
 
-  /** What no process holds any more. A group that is left costs nothing. */
-  async #removeGroups(id: string): Promise<void> {
+  /** Ends what has hidden from `endProcesses`: its supervisor was killed, and it has left its session. */
+  async #endGroups(id: string): Promise<void> {
     const state = this.pathOf(id, files.runner)
-    if (!existsSync(state)) return
-    const runner = machineId(state)
-    for (let tries = 0; !removeGroups(runner) && tries < groupTries; tries++) await systemClock.sleep(groupRetryMs)
+    // Another replica may end this machine at the same time.
+    const runner = await stat(state).then(
+      () => machineId(state),
+      () => undefined,
+    )
+    if (runner === undefined) return
+    for (let tries = 0; !endGroups(runner) && tries < groupTries; tries++) await systemClock.sleep(groupRetryMs)
   }
 
   async #stateOf(id: string): Promise<InstanceState> {

@@ -59,7 +59,8 @@ test('a machine of loopback runs a container, and leaves nothing of it when it i
     })
     await link.hello(1)
     expect(await link.list()).toMatchObject({ runs: [] })
-    const shell = 'echo begun; setsid sleep 1000 & exec sleep 1000'
+    // The first one is nobody's child by then.
+    const shell = `(setsid sleep ${hidden} &); echo begun; setsid sleep 1000 & exec sleep 1000`
     const spec = { command: ['sh', '-c', shell], image: '', environment: {}, cwd: '', mounts: {} }
     const size = { vcpus: 1, ramBytes: 1e8, maxRunSeconds: 0 }
     await link.start({ uuid, run: 1, owner: 'ada', seal: '', spec: { ...spec, ...size } })
@@ -67,11 +68,13 @@ test('a machine of loopback runs a container, and leaves nothing of it when it i
       entries.flatMap(entry => (entry.kind === 'output' ? [Buffer.from(entry.base64, 'base64')] : []))
     await expect.poll(() => Buffer.concat(output()).toString(), { timeout: 20_000 }).toBe('begun\n')
     expect(processesOf(folder)).not.toEqual([])
+    expect(sleepersOf(hidden)).toHaveLength(1)
     const group = `skylab-${machineId(join(folder, 'cloud', id, 'lib'))}`
     expect(cgroupsNamed(group)).toHaveLength(canMakeGroups() ? 1 : 0)
     await driver.destroy(id, call)
     expect(processesOf(folder)).toEqual([])
     expect(cgroupsNamed(group)).toEqual([])
+    if (canMakeGroups()) expect(sleepersOf(hidden)).toEqual([])
     expect((await found()).state).toBe('gone')
     expect(machine.ended.aborted || (await once(machine.ended))).toBe(true)
   } finally {
@@ -93,6 +96,18 @@ function canMakeGroups(): boolean {
 
 const once = (ended: AbortSignal) =>
   new Promise<boolean>(resolve => ended.addEventListener('abort', () => resolve(true)))
+
+/** Seconds that no other test sleeps for. */
+const hidden = String(100_000 + Math.floor(Math.random() * 900_000))
+
+const sleepersOf = (seconds: string): string[] =>
+  readdirSync('/proc').filter(pid => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8') === `sleep\0${seconds}\0`
+    } catch {
+      return false
+    }
+  })
 
 /** By their folders: what a machine starts is in one of its own. */
 function processesOf(folder: string): string[] {

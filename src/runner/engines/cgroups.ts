@@ -69,29 +69,55 @@ export class Cgroup {
 
   /** Removes an empty group. */
   remove(): void {
-    removeEmpty(this.path)
+    try {
+      rmdirSync(this.path)
+    } catch {
+      // Another process may have removed it. An empty group that is left costs nothing.
+    }
   }
 }
 
 const groupOf = (machineId: string) => `skylab-${machineId}`
 
 /**
- * Removes all groups of a machine that has ended. A group stays while a killed process with many threads is ending.
+ * Ends what is left in the groups of a machine that has ended, and removes them. A group stays while a killed process with many
+ * threads is ending.
  * @returns whether none is left
  */
-export function removeGroups(machineId: string): boolean {
+export function endGroups(machineId: string): boolean {
   const roots = usualMounts.map(mount => join(mount, groupOf(machineId))).filter(existsSync)
-  for (const root of roots) {
-    const groups = readdirSync(root, { withFileTypes: true }).filter(entry => entry.isDirectory())
-    for (const path of [...groups.map(({ name }) => join(root, name)), root]) removeEmpty(path)
-  }
+  for (const root of roots) endTree(root)
   return !roots.some(existsSync)
 }
 
-function removeEmpty(path: string): void {
+/** Innermost first: a container may have made groups in its own. */
+function endTree(path: string): void {
+  for (const name of foldersIn(path)) endTree(join(path, name))
+  const group = new Cgroup(path)
+  const members = group.members()
+  // This process has left its session's group for one of these where it has made one.
+  if (members.length > 0 && !members.includes(process.pid)) {
+    group.kill()
+    for (const pid of members) kill(pid)
+  }
+  group.remove()
+}
+
+/** None of a folder that another process has removed. */
+function foldersIn(path: string): string[] {
   try {
-    rmdirSync(path)
+    return readdirSync(path, { withFileTypes: true })
+      .filter(entry => entry.isDirectory())
+      .map(({ name }) => name)
   } catch {
-    // Another process may have removed it. A group that is left costs nothing.
+    return []
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has ended.
   }
 }

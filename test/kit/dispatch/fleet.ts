@@ -266,11 +266,12 @@ export class DispatchFleet {
     await Promise.all(this.replicas.map(replica => replica.stop()))
     // Machines of this computer outlive their replicas, with the containers on them.
     const machines = await this.cloud.all()
-    await Promise.all(machines.map(({ id, state }) => state !== 'gone' && this.cloud.end(id)))
+    const ended = await Promise.allSettled(machines.map(({ id, state }) => state !== 'gone' && this.cloud.end(id)))
     this.client.disconnect()
     await this.#connection.close()
     await Promise.all(this.proxies.map(proxy => proxy.shut()))
     await this.redis.stop()
+    for (const each of ended) if (each.status === 'rejected') throw each.reason
   }
 }
 
