@@ -28,6 +28,8 @@ it.each([
   'ftp://localhost',
   'https://ann@example.org',
   'https://example.org/?a',
+  'https://example.org/?',
+  'https://example.org/#',
   'example.org',
 ])('mayGetTokens is false for %s', address => {
   expect(mayGetTokens(address)).toBe(false)

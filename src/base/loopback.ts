@@ -4,10 +4,9 @@ export function isLoopback(host: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
 }
 
-/** Whether a token may be sent to an address: by https, or to this machine. It has no user, query or fragment. */
+/** Whether a token may be sent to an address: one of https, or of this machine, without a user, a query or a fragment. */
 export function mayGetTokens(address: string): boolean {
-  if (!URL.canParse(address)) return false
-  const { protocol, hostname, username, password, search, hash } = new URL(address)
-  const isBare = [username, password, search, hash].every(part => part === '')
-  return isBare && (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname)))
+  if (!URL.canParse(address) || /[?#]/.test(address)) return false
+  const { protocol, hostname, username, password } = new URL(address)
+  return username === '' && password === '' && (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname)))
 }

@@ -147,11 +147,18 @@ describe('skylab instance', () => {
       JSON.stringify({ detail: [{ msg: 'no such route', type: 'not_found' }] }),
       /404: it does not serve dispatch/,
     ],
-    [302, { location: 'http://127.0.0.1:1/' }, '', /does not answer: .*redirect/],
-    [200, {}, `{"items": [${'"x",'.repeat(5_000_000)}1]}`, /does not answer: .*more than 16777216 bytes/],
+    [302, { location: 'http://127.0.0.1:1/' }, '', /answers 302, and is no installation that serves dispatch/],
+    [200, {}, `{"items": [${'"x",'.repeat(5_000_000)}1]}`, /does not answer: .*larger than 16777216 bytes/],
   ])('fails when another server answers %i', async (status, headers, body, words) => {
     const { code, err } = await run(await other(status, headers, body), 'instance', 'list')
     expect([code, err]).toEqual([1, expect.stringMatching(words)])
+  })
+
+  it('asks the installation itself when the environment names a proxy', async () => {
+    for (const name of ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY']) vi.stubEnv(name, 'http://127.0.0.1:1')
+    vi.stubEnv('NODE_USE_ENV_PROXY', '1')
+    const { code } = await run(await serve(), 'instance', 'list').finally(() => vi.unstubAllEnvs())
+    expect(code).toBe(0)
   })
 
   it('fails when nobody answers', async () => {

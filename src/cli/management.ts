@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { managementRoot } from '../api/dispatch/parts.ts'
 import { asObject, asObjects, asText, parseJson } from '../base/json.ts'
 import { ConfigError } from '../config/problems.ts'
+import { HttpClient } from '../http/exchange.ts'
 import { readText } from '../settings/source.ts'
 import { urlOf, urlVariable, wrong } from './address.ts'
 import { printable } from './columns.ts'
@@ -118,15 +119,19 @@ export class ManagementClient {
     return status === 200
   }
 
-  async #ask(method: string, path: string): Promise<{ readonly status: number; readonly body: string }> {
-    const headers = { authorization: `Bearer ${this.#token}` }
-    // A redirect would take the token elsewhere.
-    const init = { method, headers, redirect: 'error', signal: AbortSignal.timeout(answerMs) } as const
+  async #ask(method: 'GET' | 'POST', path: string): Promise<{ readonly status: number; readonly body: string }> {
+    // No proxy of the environment gets the token, and a redirect is an answer.
+    const http = new HttpClient({ maxConnections: 1, connections: { connectTimeoutMs: answerMs } })
+    const url = new URL(`${this.#url}${managementRoot}/${path}`)
+    const headers = { Authorization: `Bearer ${this.#token}` }
+    const signal = AbortSignal.timeout(answerMs)
     try {
-      const answer = await fetch(`${this.#url}${managementRoot}/${path}`, init)
-      return { status: answer.status, body: await bounded(answer) }
+      const { status, body } = await http.exchange({ method, url, headers, maxBytes: mostBytes, signal })
+      return { status, body: body.toString() }
     } catch (error) {
       throw new ManagementError(`${this.#url} does not answer: ${whyOf(error)}`)
+    } finally {
+      await http.close()
     }
   }
 
@@ -142,23 +147,10 @@ export class ManagementClient {
   }
 }
 
-async function bounded(answer: Response): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of answer.body ?? []) {
-    bytes += chunk.length
-    if (bytes > mostBytes) throw new Error(`its answer has more than ${mostBytes} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
-}
-
-/** `fetch` says only that it failed; its cause says why. */
 function whyOf(error: unknown): string {
-  const { cause, message, name } = error as Error
+  const { message, name, code } = error as Error & { readonly code?: string }
   if (name === 'TimeoutError') return `nothing within ${answerMs / 1000} s`
-  const { code, message: inner = '' } = (cause ?? {}) as { code?: string; message?: string }
-  return printable([code, inner || message].filter(Boolean).join(', '))
+  return printable([code, message].filter(Boolean).join(', '))
 }
 
 /** Runs a command whose refusals are the installation's. @returns the exit code */
