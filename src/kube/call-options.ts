@@ -1,4 +1,4 @@
-/** How a request to the API server is made: by the caller's words, and by those of the client's methods. */
+/** The options of requests to the API server, and the callbacks that observe them. */
 import type { Log } from '../base/log.ts'
 import type { Span } from '../telemetry/tracing.ts'
 import type { Exchange } from './exchange.ts'

@@ -58,7 +58,7 @@ const isOwnTag = (name: string, prefix: string): boolean =>
   ownTags.some(own => `${prefix}${own}` === name) || name.startsWith(billingTagOf(prefix))
 const billingTagOf = (prefix: string) => `${prefix}Billing-`
 
-/** Characters in the key of a tag, by EC2. */
+/** At most so many characters has the key of a tag of EC2. */
 const longestTag = 128
 
 function tagProblems({ CloudVMs: { ResourceTags, TagKeyPrefix }, billingTags }: DispatchConfig): string[] {

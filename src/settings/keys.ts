@@ -22,7 +22,7 @@ export async function readSealingKeys(
   return keys
 }
 
-/** Of a list of files. */
+/** The keys in a list of files, in its order. */
 export async function readKeys(
   name: string,
   files: readonly string[],

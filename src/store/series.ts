@@ -20,7 +20,7 @@ export async function readSeries(
   return streamRead(await connection.run('read-series', [key], [series ?? '', afterSeq, limit]), series, afterSeq)
 }
 
-/** The answer of `read-series` to a question for what is after a place. */
+/** The events in an answer of `read-series` or `read-tenant`, which was asked for those after a place. */
 export function streamRead(said: unknown, series: number | undefined, afterSeq: number): StreamRead<StoredEvent> {
   const [answer, ...rest] = said as [string]
   const place = { found: true, ended: false } as const

@@ -75,12 +75,12 @@ export class Monitor {
     for (const off of this.#offs) off()
   }
 
-  /** As `Verdicts` has it. */
+  /** See `Verdicts.judge`. */
   judge(pod: PodFacts, mark?: Mark): Promise<void> {
     return this.#verdicts.judge(pod, mark)
   }
 
-  /** As `Verdicts` has it. */
+  /** See `Verdicts.judgeGone`. */
   judgeGone(user: string, podUid: string, mark?: Mark): Promise<void> {
     return this.#verdicts.judgeGone(user, podUid, mark)
   }

@@ -33,7 +33,7 @@ export class Retries {
     this.#later.after(ms, work)
   }
 
-  /** Runs work that may fail, with longer and longer pauses between its runs. */
+  /** Does something that may fail. It is tried again after a silence or a refusal, with longer and longer pauses. */
   run(work: () => Promise<void>, afterMs?: number): void {
     if (afterMs === undefined) this.#try(work, firstPauseMs)
     else this.#later.after(afterMs, () => this.#try(work, firstPauseMs))

@@ -60,8 +60,10 @@ export function configurePodman(
         `netns = "${hasNetwork ? 'bridge' : 'none'}"`,
         'default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]',
       ],
-      ...['[network]', 'network_backend = "cni"', `cni_plugin_dirs = ["${networkPlugins}"]`],
-      ...[`network_config_dir = ${JSON.stringify(networks)}`, ...(hasNetwork ? ['default_network = "inside"'] : [])],
+      ...['[network]', `network_config_dir = ${JSON.stringify(networks)}`],
+      ...(hasNetwork
+        ? ['network_backend = "cni"', `cni_plugin_dirs = ["${networkPlugins}"]`, 'default_network = "inside"']
+        : []),
     ],
     'registries.conf': [
       ...['unqualified-search-registries = []', '[[registry]]'],
