@@ -10,6 +10,9 @@ export interface KubeAnswer {
   readonly body: any
 }
 
+/** The API server closes a connection that was free for 90 s, perhaps as a request leaves. This side closes it before. */
+const freeMs = 30_000
+
 export class AdminKube {
   readonly #config = new KubeConfig()
   #agent: Promise<{ agent: Agent; headers: Record<string, string> }> | undefined
@@ -101,7 +104,8 @@ export class AdminKube {
     const options: Parameters<KubeConfig['applyToHTTPSOptions']>[0] & { headers?: Record<string, string> } = {}
     await this.#config.applyToHTTPSOptions(options)
     const { ca, cert, key } = options as { ca?: Buffer; cert?: Buffer; key?: Buffer }
-    const agent = new Agent({ ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }), keepAlive: true })
+    const trust = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) }
+    const agent = new Agent({ ...trust, keepAlive: true, timeout: freeMs })
     return { agent, headers: { ...options.headers } }
   }
 }

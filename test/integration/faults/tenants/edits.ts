@@ -142,21 +142,37 @@ async function randomEdits(trial: Trial): Promise<void> {
   await Promise.all(names.map(name => fleet.drop(name)))
 }
 
-/**
- * What turns ask Redis for from now on: leases, and bills. The one replica that sends bills looks for them all the time.
- * @returns ends it, and tells how often that was
- */
-async function turnsInRedis(fleet: TenantFleet): Promise<() => number> {
+interface TurnsInRedis {
+  /** Since this was called last. */
+  count(): number
+  /** Resolves when turns ask for nothing for a while. */
+  silence(): Promise<void>
+  close(): void
+}
+
+/** What turns ask Redis for: leases, and bills. The one replica that sends bills looks for them all the time. */
+async function turnsInRedis(fleet: TenantFleet): Promise<TurnsInRedis> {
   const redis = new Redis(fleet.redis.url)
   const monitor = await redis.monitor()
   let count = 0
+  let lastMs = performance.now()
   monitor.on('monitor', (_: unknown, words: readonly string[]) => {
-    if (words.some(word => /:lease-of:(tenant|sudoer):|:bill-marks$/.test(word))) count += 1
+    if (!words.some(word => /:lease-of:(tenant|sudoer):|:bill-marks$/.test(word))) return
+    count += 1
+    lastMs = performance.now()
   })
-  return () => {
-    monitor.disconnect()
-    redis.disconnect()
-    return count
+  const isSilent = async () => performance.now() - lastMs > calmMs
+  return {
+    count: () => {
+      const counted = count
+      count = 0
+      return counted
+    },
+    silence: () => waitUntil(isSilent, { what: 'no turn asks Redis', limitMs: settleMs }),
+    close: () => {
+      monitor.disconnect()
+      redis.disconnect()
+    },
   }
 }
 
@@ -167,9 +183,13 @@ async function steady(trial: Trial): Promise<void> {
   trial.figure('tenants', steadyTenants)
   await Promise.all(names.map(name => fleet.make(specOf(trial, fleet), name)))
   await allReady(fleet, names)
-  await systemClock.sleep(calmMs)
+  const begunMs = performance.now()
+  const turns = await turnsInRedis(fleet)
+  // Attacks before this one leave tenants that are gone: their rights are taken away for minutes.
+  await turns.silence()
+  trial.figure('silentAfterMs', Math.round(performance.now() - begunMs))
+  turns.count()
   const listsBefore = await listsOf(fleet)
-  const counted = await turnsInRedis(fleet)
   for (const replica of isWhole ? fleet.replicas : fleet.replicas.slice(1)) {
     trial.injected()
     const { ended } = replica
@@ -180,7 +200,8 @@ async function steady(trial: Trial): Promise<void> {
   }
   await rest(trial, fleet)
   const lists = (await listsOf(fleet)) - listsBefore
-  const leases = counted()
+  const leases = turns.count()
+  turns.close()
   trial.figure('lists', lists)
   trial.figure('leases', leases)
   if (lists < 8) trial.violation(`only ${lists} lists`)
