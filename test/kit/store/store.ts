@@ -23,6 +23,7 @@ import { testBed } from '../testbed.ts'
 import { startTestRedis } from './redis.ts'
 
 export const ttlMs = 3000
+const patientMs = 10_000
 export const tombstoneMs = 600_000
 /** How long a compare's findings are reserved, by this replica's clock and not by Redis'. */
 export const holdMs = 3_600_000
@@ -85,7 +86,9 @@ export class Store {
   private constructor(server: Redis, prefix: string, url: string, sealing: SealingKeys) {
     this.server = server
     this.prefix = prefix
-    const config = configSchema.shape.redis.parse({ url, keyPrefix: prefix })
+    // Where nothing stands before Redis, a test is not about an answer that is late: this machine may be busy.
+    const timeout = url === server.programUrl ? { commandTimeoutMs: patientMs } : {}
+    const config = configSchema.shape.redis.parse({ url, keyPrefix: prefix, ...timeout })
     this.connection = new Connection({ config, clock: systemClock })
     this.keys = new Keys(prefix)
     const { connection, keys } = this
