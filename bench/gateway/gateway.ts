@@ -1,7 +1,7 @@
 /**
  * The gateway beside haproxy, configurable-http-proxy, bare `node:http` and no proxy at all, in turns: rates, times, WebSockets, long bodies and
  * memory. docs/bench.md explains the result.
- *   npm run bench -- gateway [--seconds 5] [--rounds 3] [--connections 64] [--sockets 5000] [--megabytes 1024] [--young 8] [--apps 500]
+ *   npm run bench -- gateway [--seconds 5] [--rounds 3] [--connections 64] [--sockets 5000] [--megabytes 1024] [--young 8] [--apps 500] [--warm 6]
  */
 import { nodeOptions } from '../../dev/image/node-options.ts'
 import type { Progress } from '../../dev/process/progress.ts'
@@ -16,7 +16,16 @@ import { Worker } from '../measure/worker.ts'
 import type { Counted, GatewayQuestion } from './client.ts'
 import { type Contender, cores, pin, startProxies } from './proxies.ts'
 
-const defaults = { seconds: 5, rounds: 3, connections: 64, sockets: 5000, megabytes: 1024, young: 8, apps: 500 }
+const defaults = {
+  seconds: 5,
+  rounds: 3,
+  connections: 64,
+  sockets: 5000,
+  megabytes: 1024,
+  young: 8,
+  apps: 500,
+  warm: 6,
+}
 type Options = typeof defaults
 
 /** From here on a figure says more about the client and the app than about the proxy. */
@@ -88,8 +97,8 @@ interface Figure extends Counted {
 
 async function measure(scene: Scene): Promise<object> {
   const { connections } = scene.options
-  // Compilers work meanwhile.
-  await turns({ ...scene, options: { ...scene.options, rounds: 1 } }, 'warm up', {
+  // Compilers work meanwhile. They have one processor with the proxy, and rates of a Node program grow for half a minute.
+  await turns({ ...scene, options: { ...scene.options, rounds: scene.options.warm } }, 'warm up', {
     ...{ do: 'requests', path: '/size/1024', connections },
   })
   const small = await turns(scene, '1 KB', { do: 'requests', path: '/size/1024', connections })

@@ -61,3 +61,37 @@ test('the main thread collects young objects when it is to do so alone', async (
   expect(alone).toBe(0)
   expect(usual).toBeGreaterThan(0)
 })
+
+/** First all that one place of the code makes stays, as tables do. Then what it makes goes again, as requests do. */
+const learningProgram = `
+  import { beginYoung } from ${JSON.stringify(new URL('./heap.ts', import.meta.url).href)}
+  if (process.argv[1] === 'young') beginYoung()
+  class Made {
+    constructor(i) {
+      this.list = [i, i, i, i]
+      this.more = { i }
+    }
+  }
+  const tables = []
+  for (let round = 0; round < 40; round++) for (let i = 0; i < 20_000; i++) tables.push(new Made(i))
+  const open = new Array(64)
+  for (let i = 0; i < 4_000_000; i++) {
+    const made = new Made(i)
+    made.list.push({ body: new Array(16).fill(i) })
+    open[i & 63] = made
+  }
+  globalThis.kept = [tables, open]
+`
+
+/** Collections of the whole heap. */
+async function wholeCollections(how: 'young' | 'as V8 does'): Promise<number> {
+  const args = ['--max-semi-space-size=2', '--trace-gc', '--input-type=module', '--eval', learningProgram, '--', how]
+  const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 2 ** 24 })
+  return [...stdout.matchAll(/Mark-Compact/g)].length
+}
+
+test('objects that go soon are collected young when all begin young, whatever V8 has learnt of their place', async () => {
+  const [young, usual] = await Promise.all([wholeCollections('young'), wholeCollections('as V8 does')])
+  expect(young).toBeLessThanOrEqual(2)
+  expect(usual).toBeGreaterThanOrEqual(4)
+})

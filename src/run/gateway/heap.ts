@@ -22,3 +22,13 @@ export function letHeapGrow(): void {
 export function collectYoungAlone(): void {
   setFlagsFromString('--no-parallel-scavenge')
 }
+
+/**
+ * Has all objects of requests begin young. V8 learns which places of the code make objects that stay, and puts those of them into the
+ * old heap at once. The logins and tables of hundreds of apps teach it so of places that requests pass too. Such an object dies
+ * with its request, but is collected with the whole heap alone, and until then keeps all that it leads to. So nothing of a request
+ * was freed young: with 500 apps the whole heap was collected each 1.2 s, with pauses of 16 to 43 ms.
+ */
+export function beginYoung(): void {
+  setFlagsFromString('--no-allocation-site-pretenuring')
+}

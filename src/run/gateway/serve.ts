@@ -12,7 +12,7 @@ import { probeUntilAnswered } from '../probe.ts'
 import { redisName } from '../readiness.ts'
 import { reachRedis } from '../redis-ready.ts'
 import { drainGateway, longestDrainMs } from './drain.ts'
-import { collectYoungAlone, letHeapGrow } from './heap.ts'
+import { beginYoung, collectYoungAlone, letHeapGrow } from './heap.ts'
 import { type GatewayReplica, makeGatewayReplica } from './replica.ts'
 
 const lookMs = 100
@@ -22,6 +22,7 @@ export const routesName = 'the routes of all apps, which the controller of apps 
 export async function serveGateway(settings: Settings): Promise<void> {
   letHeapGrow()
   collectYoungAlone()
+  beginYoung()
   const otel = settings.config.tracing.endpoint ? await import('../../telemetry/otel.ts') : undefined
   const replica = makeGatewayReplica(settings, otel?.createTracing)
   const { basics, stages, door, sockets, activity, certificates } = replica
