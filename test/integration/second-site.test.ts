@@ -15,7 +15,10 @@ const { kubeconfig, kubectl } = testBed()
 const admin = new AdminKube(kubeconfig)
 const [one, two, three] = ['one', 'two', 'three'].map(name => `site-${name}-${drawn}`) as [string, string, string]
 
-/** The objects of a folder that have no namespace, without what servers write. Other tests change no such object, but may change all others. */
+/**
+ * The objects of a folder that have no namespace, without what servers write. Other tests change no such object, but may change
+ * all others.
+ */
 async function clusterWide(folder: string): Promise<Record<string, object>> {
   const objects = (await readSite(folder)).filter(({ metadata }) => metadata.namespace === undefined)
   return Object.fromEntries(

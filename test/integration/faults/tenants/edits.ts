@@ -143,10 +143,9 @@ async function randomEdits(trial: Trial): Promise<void> {
 }
 
 interface TurnsInRedis {
-  /** Since this was called last. */
-  count(): number
-  /** Resolves when turns ask for nothing for a while. */
+  /** Resolves when turns ask for nothing for a while, and counts from then on. */
   silence(): Promise<void>
+  count(): number
   close(): void
 }
 
@@ -163,12 +162,11 @@ async function turnsInRedis(fleet: TenantFleet): Promise<TurnsInRedis> {
   })
   const isSilent = async () => performance.now() - lastMs > calmMs
   return {
-    count: () => {
-      const counted = count
+    silence: async () => {
+      await waitUntil(isSilent, { what: 'no turn asks Redis', limitMs: settleMs })
       count = 0
-      return counted
     },
-    silence: () => waitUntil(isSilent, { what: 'no turn asks Redis', limitMs: settleMs }),
+    count: () => count,
     close: () => {
       monitor.disconnect()
       redis.disconnect()
@@ -185,10 +183,9 @@ async function steady(trial: Trial): Promise<void> {
   await allReady(fleet, names)
   const begunMs = performance.now()
   const turns = await turnsInRedis(fleet)
-  // Attacks before this one leave tenants that are gone: their rights are taken away for minutes.
+  // Attacks before this one leave tenants that are gone: their rights are taken away for seconds yet.
   await turns.silence()
   trial.figure('silentAfterMs', Math.round(performance.now() - begunMs))
-  turns.count()
   const listsBefore = await listsOf(fleet)
   for (const replica of isWhole ? fleet.replicas : fleet.replicas.slice(1)) {
     trial.injected()
