@@ -6,9 +6,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { systemClock } from '../../base/clock.ts'
 import { parseJson } from '../../base/json.ts'
-import { endGroups } from '../../runner/engines/cgroups.ts'
+import { endGroups } from '../../runner/engines/end-groups.ts'
 import { machineId } from '../../runner/state/machine-id.ts'
 import type { Instance, InstanceState, Intent } from '../driver.ts'
 import { endProcesses, isRunning } from './processes.ts'
@@ -34,9 +33,6 @@ export const files = {
 
 /** Tombstones answer for ids that are asked for again. */
 const keptGoneMs = 24 * 3_600_000
-
-const groupTries = 100
-const groupRetryMs = 10
 
 export class Machines {
   readonly folder: string
@@ -118,14 +114,14 @@ export class Machines {
 
   /** Ends what has hidden from `endProcesses`: its supervisor was killed, and it has left its session. */
   async #endGroups(id: string): Promise<void> {
-    const state = this.pathOf(id, files.runner)
-    // Another replica may end this machine at the same time.
-    const runner = await stat(state).then(
-      () => machineId(state),
-      () => undefined,
-    )
-    if (runner === undefined) return
-    for (let tries = 0; !endGroups(runner) && tries < groupTries; tries++) await systemClock.sleep(groupRetryMs)
+    let runner: string
+    try {
+      runner = machineId(this.pathOf(id, files.runner))
+    } catch {
+      // It has not begun, or another replica ends it too and was faster.
+      return
+    }
+    await endGroups(runner)
   }
 
   async #stateOf(id: string): Promise<InstanceState> {

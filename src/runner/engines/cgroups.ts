@@ -2,7 +2,7 @@
  * Control groups of version 2: all processes of a container, whatever they do. Where none can be made, `processes.ts` looks for
  * them instead.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Version 2, alone or beside version 1. */
@@ -77,47 +77,5 @@ export class Cgroup {
   }
 }
 
-const groupOf = (machineId: string) => `skylab-${machineId}`
-
-/**
- * Ends what is left in the groups of a machine that has ended, and removes them. A group stays while a killed process with many
- * threads is ending.
- * @returns whether none is left
- */
-export function endGroups(machineId: string): boolean {
-  const roots = usualMounts.map(mount => join(mount, groupOf(machineId))).filter(existsSync)
-  for (const root of roots) endTree(root)
-  return !roots.some(existsSync)
-}
-
-/** Innermost first: a container may have made groups in its own. */
-function endTree(path: string): void {
-  for (const name of foldersIn(path)) endTree(join(path, name))
-  const group = new Cgroup(path)
-  const members = group.members()
-  // This process has left its session's group for one of these where it has made one.
-  if (members.length > 0 && !members.includes(process.pid)) {
-    group.kill()
-    for (const pid of members) kill(pid)
-  }
-  group.remove()
-}
-
-/** None of a folder that another process has removed. */
-function foldersIn(path: string): string[] {
-  try {
-    return readdirSync(path, { withFileTypes: true })
-      .filter(entry => entry.isDirectory())
-      .map(({ name }) => name)
-  } catch {
-    return []
-  }
-}
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL')
-  } catch {
-    // It has ended.
-  }
-}
+/** The name of the group of a machine, in which its runs have theirs. */
+export const groupOf = (machineId: string): string => `skylab-${machineId}`

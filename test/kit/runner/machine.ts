@@ -19,7 +19,7 @@ import { promisify } from 'node:util'
 import { systemClock } from '../../../src/base/clock.ts'
 import { Attached, type AttachedOptions } from '../../../src/dispatch/attached.ts'
 import type { FromRunner, RunSpec, Warrant } from '../../../src/dispatch/protocol.ts'
-import { endGroups } from '../../../src/runner/engines/cgroups.ts'
+import { endGroups } from '../../../src/runner/engines/end-groups.ts'
 import { Machine } from '../../../src/runner/state/machine.ts'
 import { machineId } from '../../../src/runner/state/machine-id.ts'
 import { folderVariable } from '../failpoints/arms.ts'
@@ -178,7 +178,7 @@ export class TestMachine implements AsyncDisposable {
       for (const { pid } of left) tryKill(pid)
       await systemClock.sleep(20)
     }
-    for (let tries = 0; !endGroups(this.id) && tries < 100; tries++) await systemClock.sleep(10)
+    await endGroups(this.id)
     rmSync(this.folder, { recursive: true, force: true })
   }
 }
