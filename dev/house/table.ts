@@ -84,7 +84,7 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   'src/clouds': [
     ...['src/base', 'src/telemetry', 'src/ssh/new-key.ts', 'src/config/dispatch-ec2.ts'],
     // A machine that ends takes its control groups along; one of loopback must remove them.
-    ...['src/runner/engines/end-groups.ts', 'src/runner/state/machine-id.ts'],
+    ...['src/runner/engines/end-groups.ts', 'src/runner/engines/proc.ts', 'src/runner/state/machine-id.ts'],
   ],
   // The rules of containers on machines of a cloud, and the words of these machines, without I/O of their own.
   'src/dispatch': ['src/base', 'src/config'],

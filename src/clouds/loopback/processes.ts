@@ -1,6 +1,6 @@
 /** All processes of a machine, found by a mark in their environment, and those that they started. */
-import { readdirSync, readFileSync } from 'node:fs'
 import { type Clock, systemClock } from '../../base/clock.ts'
+import { type Look, lookTwice, markOf, processIds, statOf } from '../../runner/engines/proc.ts'
 
 /** Its value is the machine's folder. Who starts a process passes it on, mostly without knowing. */
 export const machineMark = 'SKYLAB_LOOPBACK_MACHINE'
@@ -8,9 +8,8 @@ export const machineMark = 'SKYLAB_LOOPBACK_MACHINE'
 interface Process {
   readonly pid: number
   readonly parent: number
-  /** Numbers of processes come again, but not with the same start. */
-  readonly started: string
-  readonly isMarked: boolean
+  readonly birth: string
+  readonly mark: ReturnType<typeof markOf>
 }
 
 const endLimitMs = 10_000
@@ -24,62 +23,44 @@ export async function endProcesses(folder: string, clock: Clock = systemClock): 
   const stopped = new Map<number, string>()
   const untilMs = clock.monotonicMs() + endLimitMs
   for (;;) {
-    const members = membersOf(folder)
-    const fresh = members.filter(({ pid, started }) => stopped.get(pid) !== started)
-    for (const { pid, started } of fresh) if (send(pid, 'SIGSTOP')) stopped.set(pid, started)
+    const { found, isUnsure } = lookTwice(() => look(folder))
+    const fresh = found.filter(({ pid, birth }) => stopped.get(pid) !== birth)
+    for (const { pid, birth } of fresh) if (send(pid, 'SIGSTOP')) stopped.set(pid, birth)
     if (fresh.length > 0) continue
-    for (const { pid } of members) send(pid, 'SIGKILL')
-    if (members.length === 0) return
-    if (clock.monotonicMs() > untilMs) throw new Error(`${members.length} processes of ${folder} do not end`)
+    for (const { pid } of found) send(pid, 'SIGKILL')
+    const isLate = clock.monotonicMs() > untilMs
+    // Strangers start programs too, without an end.
+    if (found.length === 0 && (isLate || !isUnsure)) return
+    if (isLate) throw new Error(`${found.length} processes of ${folder} do not end`)
     await clock.sleep(pollMs)
   }
 }
 
-/** `pid started`, for a file; undefined when it has ended. */
+/** `pid birth`, for a file; undefined when it has ended. */
 export function identityOf(pid: number): string | undefined {
-  const process = read(pid, '')
-  return process && `${pid} ${process.started}`
+  const stat = statOf(pid)
+  return stat && `${pid} ${stat.birth}`
 }
 
 export const isRunning = (identity: string): boolean => identityOf(Number(identity.split(' ')[0])) === identity
 
-function membersOf(folder: string): Process[] {
-  const all = readdirSync('/proc').flatMap(name => (/^\d+$/.test(name) ? (read(Number(name), folder) ?? []) : []))
-  const members = new Set(all.filter(({ isMarked }) => isMarked).map(({ pid }) => pid))
+function look(folder: string): Look<Process> {
+  const all = processIds().flatMap(pid => read(pid, folder) ?? [])
+  const members = new Set(all.filter(({ mark }) => mark === 'ours').map(({ pid }) => pid))
   for (let size = -1; size !== members.size; ) {
     size = members.size
     for (const { pid, parent } of all) if (members.has(parent)) members.add(pid)
   }
   members.delete(process.pid)
-  return all.filter(({ pid }) => members.has(pid))
+  return {
+    found: all.filter(({ pid }) => members.has(pid)),
+    isUnsure: all.some(({ pid, mark }) => mark === 'starting' && !members.has(pid)),
+  }
 }
 
-/** Undefined for one that has ended, also where nobody has collected it yet. */
 function read(pid: number, folder: string): Process | undefined {
-  try {
-    // The name, in parentheses, can contain blanks and parentheses.
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-      .replace(/^.*\) /s, '')
-      .split(' ')
-    if (fields[0] === 'Z' || fields[0] === 'X') return undefined
-    return {
-      pid,
-      parent: Number(fields[1]),
-      started: fields[19] ?? '',
-      isMarked: folder !== '' && hasMark(pid, folder),
-    }
-  } catch {
-    return undefined
-  }
-}
-
-function hasMark(pid: number, folder: string): boolean {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`${machineMark}=${folder}`)
-  } catch {
-    // Of another user.
-    return false
-  }
+  const stat = statOf(pid)
+  return stat && { pid, parent: stat.parent, birth: stat.birth, mark: markOf(pid, `${machineMark}=${folder}`) }
 }
 
 function send(pid: number, signal: NodeJS.Signals): boolean {

@@ -17,7 +17,7 @@ import {
   type Running,
 } from './engine.ts'
 import { makeFolders } from './folders.ts'
-import { birthOf, killAll, living, markVariable, signalAll, type Traces } from './processes.ts'
+import { birthOf, killAll, look, markVariable, signalAll, type Traces } from './processes.ts'
 import { inTerminal } from './terminal.ts'
 
 type Spawned = ChildProcessByStdio<Writable | null, Readable, Readable>
@@ -49,7 +49,7 @@ export class ProcessEngine implements Engine {
   }
 
   async terminate(): Promise<void> {
-    signalAll(living(this.#traces), 'SIGTERM')
+    signalAll(look(this.#traces).found, 'SIGTERM')
   }
 
   destroy(): Promise<boolean> {
