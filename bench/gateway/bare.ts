@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { collectYoungAlone, letHeapGrow } from '../../src/run/gateway/heap.ts'
+import { tuneHeap } from '../../src/run/gateway/heap.ts'
 import { answerQuestions } from '../measure/worker.ts'
 
 export interface Before {
@@ -14,8 +14,7 @@ export interface Before {
   readonly connections: number
 }
 
-letHeapGrow()
-collectYoungAlone()
+tuneHeap()
 answerQuestions(async ({ port, connections }: Before) => {
   const agent = new Agent({
     ...{ keepAlive: true, maxSockets: connections, maxFreeSockets: connections, scheduling: 'lifo' },

@@ -1,6 +1,14 @@
 /** How the memory of a gateway is collected. */
 import { setFlagsFromString } from 'node:v8'
 
+/** All of this file, for a process that carries requests. */
+export function tuneHeap(): void {
+  letHeapGrow()
+  collectYoungAlone()
+  beginYoung()
+  keepCode()
+}
+
 /**
  * Lets the heap become four times what is alive before it is collected as a whole. V8 expects little growth, since nearly all of a
  * request is young. But it counts bodies too, which lie outside of the heap. So it collected the whole heap every 25 MB of
@@ -31,4 +39,13 @@ export function collectYoungAlone(): void {
  */
 export function beginYoung(): void {
   setFlagsFromString('--no-allocation-site-pretenuring')
+}
+
+/**
+ * Keeps compiled code through a quiet time. After 100 s without a collection V8 collects the whole heap for the memory, and then
+ * forgets the shapes of objects of which none is alive: in a quiet time, those of requests. All code that was compiled for them went
+ * with them: 213 functions, and for half a minute a request cost up to twice as much. The heap is collected then as before.
+ */
+export function keepCode(): void {
+  setFlagsFromString('--no-memory-reducer-favors-memory')
 }

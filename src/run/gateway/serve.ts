@@ -12,7 +12,7 @@ import { probeUntilAnswered } from '../probe.ts'
 import { redisName } from '../readiness.ts'
 import { reachRedis } from '../redis-ready.ts'
 import { drainGateway, longestDrainMs } from './drain.ts'
-import { beginYoung, collectYoungAlone, letHeapGrow } from './heap.ts'
+import { tuneHeap } from './heap.ts'
 import { type GatewayReplica, makeGatewayReplica } from './replica.ts'
 
 const lookMs = 100
@@ -20,9 +20,7 @@ export const routesName = 'the routes of all apps, which the controller of apps 
 
 /** Serves until SIGTERM or SIGINT, then hands its clients over to other replicas and ends the process. */
 export async function serveGateway(settings: Settings): Promise<void> {
-  letHeapGrow()
-  collectYoungAlone()
-  beginYoung()
+  tuneHeap()
   const otel = settings.config.tracing.endpoint ? await import('../../telemetry/otel.ts') : undefined
   const replica = makeGatewayReplica(settings, otel?.createTracing)
   const { basics, stages, door, sockets, activity, certificates } = replica
