@@ -3,6 +3,7 @@ import { type ClientRequest, request } from 'node:http'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { afterAll, describe, expect, it } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
+import { collectGarbage } from '../../test/kit/garbage.ts'
 import { Connections, type ConnectionsOptions } from './connections.ts'
 
 const ending: (() => void)[] = []
@@ -72,6 +73,24 @@ describe.concurrent('Connections', () => {
     await once(first, 'data')
     await answered(asked, first)
     expect([apps.length, asked.reusedSocket]).toEqual([1, true])
+  })
+
+  it('keeps nothing of a request when it keeps its connection', { timeout: 20_000 }, async () => {
+    // It is not closed meanwhile, which would let go of all.
+    const { ask, app } = await start({ silentMs: 600_000 })
+    // In a function of its own, so that nothing else has the request.
+    const last = await (async () => {
+      const asked = ask()
+      const first = await app(1)
+      await once(first, 'data')
+      await answered(asked, first)
+      return new WeakRef(asked)
+    })()
+    const isGone = async () => {
+      await collectGarbage()
+      return last.deref() === undefined
+    }
+    await expect.poll(isGone, { timeout: 10_000 }).toBe(true)
   })
 
   it('gives none that was free for too long, also when no look has closed it', async () => {

@@ -70,6 +70,8 @@ export class Line {
     const isClean = socket.writable && !socket.readableEnded && socket.readableLength === 0
     const lifeMs = request?.shouldKeepAlive && isClean ? this.#lifeMs(request) : 0
     this.#request = undefined
+    // As Node's agent does it. Otherwise a free connection keeps its last request, and with it the whole exchange.
+    ;(socket as unknown as { _httpMessage: unknown })._httpMessage = null
     // Whatever comes is to be seen.
     if (socket.isPaused()) socket.resume()
     if (lifeMs > 0) this.#keeper.freed(this, lifeMs)
