@@ -14,7 +14,7 @@ import { median, round } from '../measure/statistics.ts'
 import { cpuSeconds, memoryOf } from '../measure/usage.ts'
 import { Worker } from '../measure/worker.ts'
 import type { Counted, GatewayQuestion } from './client.ts'
-import { type Contender, cores, pin, startProxies } from './proxies.ts'
+import { type Contender, cores, giveWay, pin, startProxies } from './proxies.ts'
 
 const defaults = {
   seconds: 5,
@@ -49,6 +49,8 @@ export async function gatewayBench(args: readonly string[], progress: Progress, 
   try {
     const app = await start('upstream.ts')
     const client = await start('client.ts')
+    const patient = await start('client.ts')
+    await giveWay(patient.pid)
     // The gateway gets it after the image's options, so it counts.
     const young = `--max-semi-space-size=${options.young}`
     const bare = await start('bare.ts', [...nodeOptions, young])
@@ -65,7 +67,7 @@ export async function gatewayBench(args: readonly string[], progress: Progress, 
         nodeArgs: [young],
       }),
     )
-    const figures = await measure({ options, proxies, client, app, progress, signal })
+    const figures = await measure({ options, proxies, client, patient, app, progress, signal })
     return { bench: 'gateway', conditions, ...figures }
   } finally {
     await Promise.all(workers.map(worker => worker.stop()))
@@ -77,6 +79,8 @@ interface Scene {
   readonly options: Options
   readonly proxies: readonly Contender[]
   readonly client: Worker
+  /** For requests at a rate. */
+  readonly patient: Worker
   readonly app: Worker
   readonly progress: Progress
   readonly signal: AbortSignal
@@ -108,7 +112,7 @@ async function measure(scene: Scene): Promise<object> {
   })
   // The same load for all: half of what the slower of the two Node programs can.
   const half = Math.floor(Math.min(small.gateway.perSecond, small.chp.perSecond) / 2)
-  const atHalf = await turns(scene, 'half load', {
+  const atHalf = await turns({ ...scene, client: scene.patient }, 'half load', {
     ...{ do: 'requests', path: '/size/1024', perSecond: half, connections },
   })
   const echo = await turns(scene, 'WebSocket echo', { do: 'echo', connections })

@@ -1,6 +1,7 @@
 /** The proxies that the bench compares, each on one processor before the same app. */
 import { writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { constants, setPriority } from 'node:os'
 import { join } from 'node:path'
 import { run } from '../../dev/process/command.ts'
 import { freePort } from '../../dev/process/ports.ts'
@@ -44,6 +45,17 @@ const startMs = 20_000
 /** Puts all threads of a process onto one processor. */
 export const pin = async (pid: number, core: number): Promise<void> => {
   await run('taskset', ['-acp', String(core), String(pid)])
+}
+
+/**
+ * Has a process give way to all others on its processor. The client waits for the times of its requests without a pause: each of its
+ * turns of 4 ms kept the app waiting.
+ */
+export async function giveWay(pid: number): Promise<void> {
+  const { PRIORITY_LOW } = constants.priority
+  setPriority(pid, PRIORITY_LOW)
+  // Linux weighs sessions first, and only then the processes of each.
+  await writeFile(`/proc/${pid}/autogroup`, String(PRIORITY_LOW)).catch(() => {})
 }
 
 export async function startProxies(parts: ProxyParts): Promise<Contender[]> {
