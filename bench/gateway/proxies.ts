@@ -73,7 +73,7 @@ async function bare({ bare: worker, port: app, sockets }: ProxyParts): Promise<C
 async function haproxy({ stateDir, port: app, haproxy: program, sockets }: ProxyParts): Promise<Contender> {
   const port = await freePort()
   const file = join(stateDir, 'bench-haproxy.cfg')
-  const limit = 2 * sockets + 2000
+  const limit = sockets + 1000
   await writeFile(
     file,
     `global
