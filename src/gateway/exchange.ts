@@ -169,17 +169,25 @@ export class Exchange {
   readonly #onUpgrade = (answer: IncomingMessage, app: Duplex, early: Buffer) => {
     this.#switching = app
     // Node has left the socket, with its errors.
-    app.on('error', () => this.#fail('refused'))
-    app.once('close', () => this.#fail('refused'))
+    app.on('error', this.#onLost)
+    app.on('close', this.#onLost)
     this.#whenOpen(() => this.#switch(answer, app as Socket, early))
   }
 
   #switch(answer: IncomingMessage, app: Socket, early: Buffer): void {
     const { onSwitch, incoming } = this.#parts
     const isAsked = answer.headers.upgrade?.toLowerCase() === incoming.headers.upgrade?.toLowerCase()
-    if (!this.#isOver && onSwitch && isAsked) this.#end(onSwitch(answer, app, early))
-    else this.#fail('refused')
+    if (this.#isOver || !onSwitch || !isAsked) {
+      this.#fail('refused')
+      return
+    }
+    this.#end(onSwitch(answer, app, early))
+    // Others listen now. The connection may be open for days, and would keep all of its request.
+    app.off('error', this.#onLost)
+    app.off('close', this.#onLost)
   }
+
+  readonly #onLost = () => this.#fail('refused')
 
   /**
    * Sends the head alone where no byte of the body comes with it: both at once cost one system call. `flushHeaders` would write

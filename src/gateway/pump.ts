@@ -73,7 +73,7 @@ export class Pump {
     outgoing.once('finish', () => socket.end())
     const upstream = open(incoming, to, headers, this.#upgraded)
     // Node has left the socket, with its errors.
-    socket.on('error', () => {})
+    socket.on('error', onError)
     const limits = this.#limits
     const onSwitch: ExchangeParts['onSwitch'] = (answer, app, early) => {
       outgoing.detachSocket(socket)
@@ -88,6 +88,9 @@ export class Pump {
     this.#single.close()
   }
 }
+
+/** Made here, as a listener keeps all that is known where it is made. */
+const onError = () => {}
 
 function open(
   { method }: IncomingMessage,

@@ -21,8 +21,11 @@ export interface TunnelParts {
   readonly limits: PumpLimits
 }
 
-/** Passes the 101 on and joins the connections. Resolves when both are closed. */
-export async function join({ client, app, answer, to, limits }: TunnelParts): Promise<Ending> {
+/** Passes the 101 on and joins the connections. Resolves when both are closed. Meanwhile nothing of the answer is kept. */
+export const join = (parts: TunnelParts): Promise<Ending> => Promise.try(joined, parts)
+
+/** No `async` function: it would keep its parameters. */
+function joined({ client, app, answer, to, limits }: TunnelParts): Promise<Ending> {
   const headers = answerHeaders(101, answer.rawHeaders) ?? []
   const list = [...(to.answer?.(101, headers) ?? headers), 'Connection', 'Upgrade', 'Upgrade', answer.headers.upgrade!]
   client.socket.write(headText('HTTP/1.1 101 Switching Protocols', list), 'latin1')
@@ -39,7 +42,10 @@ export async function join({ client, app, answer, to, limits }: TunnelParts): Pr
   to.opened?.({ client: client.socket, app: app.socket, fromClient, fromApp })
   fromClient.start(client.head)
   fromApp.start(app.head)
-  const [clientFailed, appFailed] = await ended
+  return ended.then(endingOf)
+}
+
+function endingOf([clientFailed, appFailed]: readonly boolean[]): Ending {
   if (clientFailed) return 'gone'
   return appFailed ? 'cut' : 'done'
 }

@@ -1,7 +1,9 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
+import type { ClientRequest, IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
+import { collectGarbage } from '../../test/kit/garbage.ts'
 import { answering, countOf, patientLimits, type Script, useWires } from '../../test/kit/gateway/wires.ts'
 import { Pump } from './pump.ts'
 
@@ -32,6 +34,26 @@ describe.concurrent('Pump.upgrade', () => {
     await client.has('last')
     expect(wires.apps[0]!.text).toBe(`${ask()}earlylater`)
     expect(client.text).toBe(`${switched}early-answerlast`)
+  })
+
+  it('keeps nothing of the request to the app when the protocol has changed', { timeout: 20_000 }, async () => {
+    const asked: WeakRef<ClientRequest>[] = []
+    const onRequest = (message: unknown) => {
+      const { request } = message as { readonly request: ClientRequest }
+      if (request.path === '/kept') asked.push(new WeakRef(request))
+    }
+    subscribe('http.client.request.start', onRequest)
+    const { client } = await start(echo)
+    client.write(ask().replace('/ws', '/kept'))
+    await client.has('hello')
+    unsubscribe('http.client.request.start', onRequest)
+    const kept = async () => {
+      await collectGarbage()
+      return asked.map(request => request.deref() !== undefined)
+    }
+    await expect.poll(kept, { timeout: 10_000 }).toEqual([false])
+    client.write('still open')
+    await client.has('still open')
   })
 
   it.each([
