@@ -112,9 +112,10 @@ async function measure(scene: Scene): Promise<object> {
   })
   // The same load for all: half of what the slower of the two Node programs can.
   const half = Math.floor(Math.min(small.gateway.perSecond, small.chp.perSecond) / 2)
-  const atHalf = await turns({ ...scene, client: scene.patient }, 'half load', {
-    ...{ do: 'requests', path: '/size/1024', perSecond: half, connections },
-  })
+  const atRate: GatewayQuestion = { do: 'requests', path: '/size/1024', perSecond: half, connections }
+  const patient = { ...scene, client: scene.patient }
+  await turns({ ...patient, options: { ...scene.options, rounds: 1 } }, 'warm up the other client', atRate)
+  const atHalf = await turns(patient, 'half load', atRate)
   const echo = await turns(scene, 'WebSocket echo', { do: 'echo', connections })
   const down = await moves(scene, 'down')
   const up = await moves(scene, 'up')

@@ -53,9 +53,8 @@ export const pin = async (pid: number, core: number): Promise<void> => {
  */
 export async function giveWay(pid: number): Promise<void> {
   const { PRIORITY_LOW } = constants.priority
-  setPriority(pid, PRIORITY_LOW)
-  // Linux weighs sessions first, and only then the processes of each.
-  await writeFile(`/proc/${pid}/autogroup`, String(PRIORITY_LOW)).catch(() => {})
+  // Linux weighs sessions first. Where it does not, processes count, by their first thread.
+  await writeFile(`/proc/${pid}/autogroup`, String(PRIORITY_LOW)).catch(() => setPriority(pid, PRIORITY_LOW))
 }
 
 export async function startProxies(parts: ProxyParts): Promise<Contender[]> {

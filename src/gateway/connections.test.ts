@@ -76,7 +76,7 @@ describe.concurrent('Connections', () => {
   })
 
   it('keeps nothing of a request when it keeps its connection', { timeout: 20_000 }, async () => {
-    // It is not closed meanwhile, which would let go of all.
+    // It must not be closed meanwhile, which would let go of all.
     const { ask, app } = await start({ silentMs: 600_000 })
     // In a function of its own, so that nothing else has the request.
     const last = await (async () => {
@@ -91,6 +91,7 @@ describe.concurrent('Connections', () => {
       return last.deref() === undefined
     }
     await expect.poll(isGone, { timeout: 10_000 }).toBe(true)
+    expect(ask().reusedSocket).toBe(true)
   })
 
   it('gives none that was free for too long, also when no look has closed it', async () => {

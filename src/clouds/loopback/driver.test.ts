@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -142,6 +142,16 @@ describe('a loopback machine', () => {
       .poll(async () => (await driver.find(instance.id, call)) as Instance, soon)
       .toMatchObject({ state: 'gone' })
     expect(processesOf(instance.id)).toEqual([])
+  })
+
+  test('is stopping when its process was killed and what it left cannot be ended', async () => {
+    const { id } = await running()
+    const [pid] = readFileSync(join(folder, id, 'process'), 'utf8').split(' ')
+    const inTheWay = join(folder, id, 'stopping')
+    symlinkSync('/nowhere/at/all', inTheWay)
+    process.kill(Number(pid), 'SIGKILL')
+    await expect.poll(async () => (await driver.list(call)).map(({ state }) => state), soon).toEqual(['stopping'])
+    rmSync(inTheWay)
   })
 
   test('is in a session of its own, so it outlives the replica that made it', async () => {

@@ -130,8 +130,13 @@ export class Machines {
     const identity = await readText(this.pathOf(id, files.process))
     if (!identity) return 'pending'
     if (isRunning(identity)) return existsSync(this.pathOf(id, files.address)) ? 'running' : 'pending'
-    await this.end(id)
-    return 'gone'
+    try {
+      await this.end(id)
+      return 'gone'
+    } catch {
+      // Whoever destroys it hears why.
+      return 'stopping'
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 /** All processes of a machine, found by a mark in their environment, and those that they started. */
 import { type Clock, systemClock } from '../../base/clock.ts'
-import { type Look, lookTwice, markOf, processIds, statOf } from '../../runner/engines/proc.ts'
+import { type Look, lookTwice, processIds, statOf, unsureMs, whoseIs } from '../../runner/engines/proc.ts'
 
 /** Its value is the machine's folder. Who starts a process passes it on, mostly without knowing. */
 export const machineMark = 'SKYLAB_LOOPBACK_MACHINE'
@@ -9,29 +9,29 @@ interface Process {
   readonly pid: number
   readonly parent: number
   readonly birth: string
-  readonly mark: ReturnType<typeof markOf>
+  readonly mark: ReturnType<typeof whoseIs>
 }
 
 const endLimitMs = 10_000
 const pollMs = 10
 
 /**
- * Ends all processes of a machine. They are stopped first, so that none gets away while others are looked for.
- * @throws when they do not end
+ * Ends all processes of a machine, as far as they are known after a second. They are stopped first, so that none gets away while
+ * others are looked for.
+ * @throws when they do not end, such as those of another user
  */
-export async function endProcesses(folder: string, clock: Clock = systemClock): Promise<void> {
+export async function endProcesses(folder: string, clock: Clock = systemClock, lookAt = look): Promise<void> {
   const stopped = new Map<number, string>()
-  const untilMs = clock.monotonicMs() + endLimitMs
+  const beginMs = clock.monotonicMs()
   for (;;) {
-    const { found, isUnsure } = lookTwice(() => look(folder))
-    const fresh = found.filter(({ pid, birth }) => stopped.get(pid) !== birth)
-    for (const { pid, birth } of fresh) if (send(pid, 'SIGSTOP')) stopped.set(pid, birth)
-    if (fresh.length > 0) continue
+    const { found, isUnsure } = lookTwice(() => lookAt(folder))
+    const tookMs = clock.monotonicMs() - beginMs
+    const fresh = found.filter(({ pid, birth }) => stopped.get(pid) !== birth && send(pid, 'SIGSTOP'))
+    for (const { pid, birth } of fresh) stopped.set(pid, birth)
+    if (fresh.length > 0 && tookMs <= endLimitMs) continue
     for (const { pid } of found) send(pid, 'SIGKILL')
-    const isLate = clock.monotonicMs() > untilMs
-    // Strangers start programs too, without an end.
-    if (found.length === 0 && (isLate || !isUnsure)) return
-    if (isLate) throw new Error(`${found.length} processes of ${folder} do not end`)
+    if (found.length === 0 && (!isUnsure || tookMs > unsureMs)) return
+    if (tookMs > endLimitMs) throw new Error(`${found.length} processes of ${folder} do not end`)
     await clock.sleep(pollMs)
   }
 }
@@ -39,7 +39,7 @@ export async function endProcesses(folder: string, clock: Clock = systemClock): 
 /** `pid birth`, for a file; undefined when it has ended. */
 export function identityOf(pid: number): string | undefined {
   const stat = statOf(pid)
-  return stat && `${pid} ${stat.birth}`
+  return stat && !stat.hasEnded ? `${pid} ${stat.birth}` : undefined
 }
 
 export const isRunning = (identity: string): boolean => identityOf(Number(identity.split(' ')[0])) === identity
@@ -60,7 +60,8 @@ function look(folder: string): Look<Process> {
 
 function read(pid: number, folder: string): Process | undefined {
   const stat = statOf(pid)
-  return stat && { pid, parent: stat.parent, birth: stat.birth, mark: markOf(pid, `${machineMark}=${folder}`) }
+  if (!stat || stat.hasEnded) return undefined
+  return { pid, parent: stat.parent, birth: stat.birth, mark: whoseIs(pid, `${machineMark}=${folder}`, stat) }
 }
 
 function send(pid: number, signal: NodeJS.Signals): boolean {

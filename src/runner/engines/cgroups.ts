@@ -52,7 +52,11 @@ export class Cgroup {
   members(): number[] {
     try {
       const text = readFileSync(join(this.path, 'cgroup.procs'), 'utf8')
-      return text.split('\n').filter(Boolean).map(Number)
+      // Linux says 0 for one that this process cannot see, and a signal to 0 is for its own group.
+      return text
+        .split('\n')
+        .map(Number)
+        .filter(pid => pid > 0)
     } catch {
       return []
     }

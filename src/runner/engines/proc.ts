@@ -7,10 +7,12 @@ export interface Stat {
   readonly session: number
   /** In ticks since the computer began. Ids of processes come again, but not with the same birth. */
   readonly birth: string
-  /** Has memory of its own: it is no thread of the kernel, and does not end. */
+  /** Nobody has collected it yet. It does no harm any more. */
+  readonly hasEnded: boolean
+  /** Has memory of its own: it is no thread of the kernel, and its first thread is not ending. */
   readonly isProgram: boolean
-  /** Where its environment begins; '0' while it starts another program. */
-  readonly environment: string
+  /** Addresses at which its environment begins and ends; '0' while it starts another program, or where they are not ours to know. */
+  readonly environment: readonly [begin: string, end: string]
 }
 
 /** Bits of a process's flags in Linux's sched.h: it ends; it is a thread of the kernel. */
@@ -23,35 +25,50 @@ export const processIds = (): number[] =>
     .map(Number)
     .filter(pid => Number.isInteger(pid))
 
-/** Undefined for one that has ended, also where nobody has collected it yet. */
+/** Undefined where there is none. */
 export function statOf(pid: number): Stat | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
     // A name may have spaces and parentheses.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    if (fields[0] === 'Z' || fields[0] === 'X') return undefined
     const [parent, group, session, flags] = [1, 2, 3, 6].map(index => Number(fields[index])) as [number, ...number[]]
-    const isProgram = (flags! & (exiting | kernelThread)) === 0
-    return { parent, group: group!, session: session!, birth: fields[19]!, isProgram, environment: fields[47]! }
+    return {
+      ...{ parent, group: group!, session: session!, birth: fields[19]! },
+      hasEnded: (fields[0] === 'Z' || fields[0] === 'X') && !hasThreads(pid),
+      isProgram: (flags! & (exiting | kernelThread)) === 0,
+      environment: [fields[47]!, fields[48]!],
+    }
   } catch {
     return undefined
   }
 }
 
+/** Its first thread may end alone. */
+const hasThreads = (pid: number) => readdirSync(`/proc/${pid}/task`).length > 1
+
+const mostTries = 5
+
 /**
  * Whether a process has an entry in its environment. While a process starts another program it has no environment, though the
- * next one may have the entry. To end all processes that have it, look again then.
+ * next one may have the entry. To end all processes that have it, look again then. A process whose first thread has ended shows none.
  * @param entry `NAME=value`
+ * @param before of the process, as it was just now
  */
-export function markOf(pid: number, entry: string): 'ours' | 'other' | 'starting' {
+export function whoseIs(pid: number, entry: string, before: Stat): 'ours' | 'other' | 'starting' {
+  let known = before
   try {
-    const before = statOf(pid)
-    const text = readFileSync(`/proc/${pid}/environ`, 'utf8')
-    if (text !== '') return text.split('\0').includes(entry) ? 'ours' : 'other'
-    const after = statOf(pid)
-    // An environment may be empty. It was read where the process had the same one before and after.
-    const isRead = after?.environment !== '0' && before?.environment === after?.environment
-    return after?.isProgram && !isRead ? 'starting' : 'other'
+    // Between two looks it may have started programs. It may also have taken its environment out of its memory.
+    for (let tries = 0; tries < mostTries; tries++) {
+      const text = readFileSync(`/proc/${pid}/environ`, 'utf8')
+      if (text !== '') return text.split('\0').includes(entry) ? 'ours' : 'other'
+      const after = statOf(pid)
+      if (!after?.isProgram) return 'other'
+      const [begin, end] = after.environment
+      if (begin === '0') return 'starting'
+      if (begin === end && known.environment[0] === begin && known.environment[1] === end) return 'other'
+      known = after
+    }
+    return 'other'
   } catch {
     // Of another user, or it has ended.
     return 'other'
@@ -60,11 +77,14 @@ export function markOf(pid: number, entry: string): 'ours' | 'other' | 'starting
 
 /** What a look at all processes found. */
 export interface Look<T> {
-  /** Those searched for that run. What has ended and was not collected yet does no harm. */
+  /** Those searched for that run. */
   readonly found: readonly T[]
   /** Some process was starting another program, and may turn out to be one of these. */
   readonly isUnsure: boolean
 }
+
+/** For so long a look that is unsure is not believed. Strangers may start programs without an end. */
+export const unsureMs = 1_000
 
 /** Looks again where a look finds nothing: one misses the child of a process that forks and ends meanwhile. */
 export function lookTwice<T>(look: () => Look<T>): Look<T> {

@@ -4,9 +4,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { ManualClock } from '../../../test/kit/clock.ts'
 import { systemClock } from '../../base/clock.ts'
 import type { Begun } from '../state/run-folder.ts'
-import { killAll, look, markVariable, type Traces } from './processes.ts'
+import { processIds, statOf } from './proc.ts'
+import { birthOf, killAll, look, markVariable, type Traces } from './processes.ts'
 
 const tracesOf = (begun: Begun): Traces => ({ mark: `processes-test/${process.pid}`, begun, started: undefined })
 const nothing = { found: [], isUnsure: false }
@@ -39,7 +41,30 @@ it('killAll looks again when a process was starting a program', async () => {
   expect(looks).toEqual(['too many'])
 })
 
-it('killAll ends when strangers start programs at every look until its limit', async () => {
+it('killAll ends a second later when strangers start programs at every look', async () => {
   const traces = tracesOf({ engine: 'process' })
-  expect(await killAll(traces, systemClock, 50, () => ({ found: [], isUnsure: true }))).toBe(true)
+  const clock = new ManualClock({ passBelowMs: 100 })
+  expect(await killAll(traces, clock, 30_000, () => ({ found: [], isUnsure: true }))).toBe(true)
+  expect(clock.monotonicMs()).toBe(2_020)
+})
+
+it('look is sure when a run has a control group', () => {
+  expect(look(tracesOf({ engine: 'process', cgroup: '/nowhere' })).isUnsure).toBe(false)
+})
+
+it("look finds nothing of a stranger's session when its leader has the id, has ended and is not collected", async () => {
+  // The leader leaves a child, and its parent waits for nobody.
+  const shell = spawn('/bin/sh', ['-c', 'setsid sh -c "sleep 61 &" & exec sleep 60'], { stdio: 'ignore' })
+  await once(shell, 'spawn')
+  const ofSession = (leader: number | undefined) => processIds().filter(pid => statOf(pid)?.session === leader)
+  const leader = () => processIds().find(pid => statOf(pid)?.parent === shell.pid && statOf(pid)?.session === pid)
+  await expect.poll(() => statOf(leader() ?? 0)?.hasEnded, { timeout: 20_000 }).toBe(true)
+  const pid = leader()!
+  const [boot] = birthOf(process.pid).split(' ')
+  const found = (birth: string) => look({ ...tracesOf({ engine: 'process' }), started: { pid, birth } }).found
+  const children = ofSession(pid).filter(each => each !== pid)
+  expect([found(`${boot} 1`), found(birthOf(pid))]).toEqual([[], children])
+  for (const child of children) process.kill(child, 'SIGKILL')
+  shell.kill('SIGKILL')
+  await once(shell, 'exit')
 })

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { Clock } from '../../base/clock.ts'
 import type { Begun, Started } from '../state/run-folder.ts'
 import { Cgroup } from './cgroups.ts'
-import { type Look, lookTwice, markOf, processIds, statOf } from './proc.ts'
+import { type Look, lookTwice, processIds, statOf, unsureMs, whoseIs } from './proc.ts'
 
 /** In the environment of each process of a run. A process may wipe it, so it is one way of three. */
 export const markVariable = 'SKYLAB_RUNNER_MARK'
@@ -39,13 +39,14 @@ export function look({ mark, begun, started }: Traces): Look<number> {
   let isUnsure = false
   for (const pid of new Set([...members, ...processIds()])) {
     const stat = statOf(pid)
-    if (!stat) continue
+    if (!stat || stat.hasEnded) continue
     const isNear = members.has(pid) || (leader !== undefined && [stat.group, stat.session].includes(leader))
-    const whose = isNear ? 'ours' : markOf(pid, `${markVariable}=${mark}`)
+    const whose = isNear ? 'ours' : whoseIs(pid, `${markVariable}=${mark}`, stat)
     if (whose === 'ours') found.push(pid)
     if (whose === 'starting') isUnsure = true
   }
-  return { found, isUnsure }
+  // A control group has all of them.
+  return { found, isUnsure: isUnsure && begun.cgroup === undefined }
 }
 
 export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
@@ -59,19 +60,17 @@ export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void
 }
 
 /**
- * Sends SIGKILL until nothing is left.
- * @param seen looks at what runs now
+ * Sends SIGKILL until nothing is left, as far as is known after a second.
  * @returns whether nothing is left
  */
-export async function killAll(traces: Traces, clock: Clock, limitMs: number, seen = look): Promise<boolean> {
-  const endMs = clock.monotonicMs() + limitMs
+export async function killAll(traces: Traces, clock: Clock, limitMs: number, lookAt = look): Promise<boolean> {
+  const beginMs = clock.monotonicMs()
   for (;;) {
     if (traces.begun.cgroup !== undefined) new Cgroup(traces.begun.cgroup).kill()
-    const { found, isUnsure } = lookTwice(() => seen(traces))
-    const isLate = clock.monotonicMs() > endMs
-    // Strangers start programs too, without an end.
-    if (found.length === 0 && (isLate || !isUnsure)) return true
-    if (isLate) return false
+    const { found, isUnsure } = lookTwice(() => lookAt(traces))
+    const tookMs = clock.monotonicMs() - beginMs
+    if (found.length === 0 && (!isUnsure || tookMs > Math.min(unsureMs, limitMs))) return true
+    if (tookMs > limitMs) return false
     signalAll(found, 'SIGKILL')
     await clock.sleep(againMs)
   }
