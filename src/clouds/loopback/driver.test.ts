@@ -150,7 +150,7 @@ describe('a loopback machine', () => {
     const inTheWay = join(folder, id, 'stopping')
     symlinkSync('/nowhere/at/all', inTheWay)
     process.kill(Number(pid), 'SIGKILL')
-    await expect.poll(async () => (await driver.list(call)).map(({ state }) => state), soon).toEqual(['stopping'])
+    await expect.poll(async () => driver.find(id, call), soon).toMatchObject({ state: 'stopping' })
     rmSync(inTheWay)
   })
 
