@@ -152,7 +152,8 @@ describe.skipIf(reason !== null)(
       await until(() => leaks('instance')).toBe(1)
       await until(async () => (await somebody.sees(instance))?.state ?? 'terminated').toBe('terminated')
       await until(() => fleet.list()).toEqual([])
-      expect((await read()).sum(arvados('boot_outcomes'), { outcome: 'aborted' })).toBe(1)
+      // It is counted once its record has gone.
+      await until(async () => (await read()).sum(arvados('boot_outcomes'), { outcome: 'aborted' })).toBe(1)
     }
 
     test('are told by docs/metrics.md, by these names', async () => {
