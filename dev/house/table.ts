@@ -83,8 +83,8 @@ export const table: Readonly<Record<string, readonly string[]>> = {
   'src/ssh': ['src/base', 'src/telemetry'],
   'src/clouds': [
     ...['src/base', 'src/telemetry', 'src/ssh/new-key.ts', 'src/config/dispatch-ec2.ts'],
-    // A machine that ends takes its processes and control groups along; one of loopback must find and remove them.
-    ...['src/runner/engines/end-groups.ts', 'src/runner/engines/proc.ts', 'src/runner/state/machine-id.ts'],
+    // A machine that ends takes its control groups along; one of loopback must remove them.
+    ...['src/runner/engines/end-groups.ts', 'src/runner/state/machine-id.ts'],
   ],
   // The rules of containers on machines of a cloud, and the words of these machines, without I/O of their own.
   'src/dispatch': ['src/base', 'src/config'],

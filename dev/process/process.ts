@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { systemClock } from '../../src/base/clock.ts'
+import { processIds, statOf } from '../../src/base/proc.ts'
 import { searchPath } from './command.ts'
 
 /** Variable in the environment of every process of a run and of their children; its value is the state folder. */
@@ -44,20 +45,9 @@ export interface StartedProcess extends ProcessId {
 
 /** When a process began; null for an ended one, even if not yet collected (some inits take 2 s). */
 export function startTimeOf(pid: number): string | null {
-  try {
-    // The name, in parentheses, can contain blanks and parentheses.
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-      .replace(/^.*\) /s, '')
-      .split(' ')
-    const isDead = fields[0] === 'Z' || fields[0] === 'X'
-    return isDead && !hasThreads(pid) ? null : (fields[19] ?? null)
-  } catch {
-    return null
-  }
+  const stat = statOf(pid)
+  return stat && !stat.hasEnded ? stat.birth : null
 }
-
-/** A killed process' first thread can be dead while others still hold its files, such as an API server's port. */
-const hasThreads = (pid: number) => readdirSync(`/proc/${pid}/task`).length > 1
 
 export function isRunning(id: ProcessId): boolean {
   return startTimeOf(id.pid) === id.startTime
@@ -167,11 +157,10 @@ export async function stopProcess(stateDir: string, name: string, graceMs: numbe
 /** All processes with a marker, by its value; only those with a readable environment. */
 export function markedProcesses(): Array<ProcessId & { stateDir: string }> {
   const found = []
-  for (const entry of readdirSync('/proc')) {
-    if (!/^\d+$/.test(entry)) continue
-    const stateDir = markerOf(Number(entry))
-    const startTime = startTimeOf(Number(entry))
-    if (stateDir && startTime) found.push({ pid: Number(entry), startTime, stateDir })
+  for (const pid of processIds()) {
+    const stateDir = markerOf(pid)
+    const startTime = startTimeOf(pid)
+    if (stateDir && startTime) found.push({ pid, startTime, stateDir })
   }
   return found
 }

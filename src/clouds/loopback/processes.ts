@@ -1,6 +1,6 @@
 /** All processes of a machine, found by a mark in their environment, and those that they started. */
 import { type Clock, systemClock } from '../../base/clock.ts'
-import { type Look, lookTwice, processIds, statOf, unsureMs, whoseIs } from '../../runner/engines/proc.ts'
+import { foundNothing, type Look, lookTwice, processIds, statOf, whoseIs } from '../../base/proc.ts'
 
 /** Its value is the machine's folder. Who starts a process passes it on, mostly without knowing. */
 export const machineMark = 'SKYLAB_LOOPBACK_MACHINE'
@@ -24,13 +24,14 @@ export async function endProcesses(folder: string, clock: Clock = systemClock, l
   const stopped = new Map<number, string>()
   const beginMs = clock.monotonicMs()
   for (;;) {
-    const { found, isUnsure } = lookTwice(() => lookAt(folder))
+    const seen = lookTwice(() => lookAt(folder))
+    const { found } = seen
     const tookMs = clock.monotonicMs() - beginMs
     const fresh = found.filter(({ pid, birth }) => stopped.get(pid) !== birth && send(pid, 'SIGSTOP'))
     for (const { pid, birth } of fresh) stopped.set(pid, birth)
     if (fresh.length > 0 && tookMs <= endLimitMs) continue
     for (const { pid } of found) send(pid, 'SIGKILL')
-    if (found.length === 0 && (!isUnsure || tookMs > unsureMs)) return
+    if (foundNothing(seen, tookMs)) return
     if (tookMs > endLimitMs) throw new Error(`${found.length} processes of ${folder} do not end`)
     await clock.sleep(pollMs)
   }

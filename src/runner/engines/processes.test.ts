@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { ManualClock } from '../../../test/kit/clock.ts'
 import { systemClock } from '../../base/clock.ts'
+import { processIds, statOf } from '../../base/proc.ts'
 import type { Begun } from '../state/run-folder.ts'
-import { processIds, statOf } from './proc.ts'
 import { birthOf, killAll, look, markVariable, type Traces } from './processes.ts'
 
 const tracesOf = (begun: Begun): Traces => ({ mark: `processes-test/${process.pid}`, begun, started: undefined })

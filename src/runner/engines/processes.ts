@@ -1,9 +1,9 @@
 /** Finds and ends the processes of one run: by control group, by the group and session of its leader, and by a mark. */
 import { readFileSync } from 'node:fs'
 import type { Clock } from '../../base/clock.ts'
+import { foundNothing, type Look, lookTwice, processIds, statOf, whoseIs } from '../../base/proc.ts'
 import type { Begun, Started } from '../state/run-folder.ts'
 import { Cgroup } from './cgroups.ts'
-import { type Look, lookTwice, processIds, statOf, unsureMs, whoseIs } from './proc.ts'
 
 /** In the environment of each process of a run. A process may wipe it, so it is one way of three. */
 export const markVariable = 'SKYLAB_RUNNER_MARK'
@@ -67,11 +67,11 @@ export async function killAll(traces: Traces, clock: Clock, limitMs: number, loo
   const beginMs = clock.monotonicMs()
   for (;;) {
     if (traces.begun.cgroup !== undefined) new Cgroup(traces.begun.cgroup).kill()
-    const { found, isUnsure } = lookTwice(() => lookAt(traces))
+    const seen = lookTwice(() => lookAt(traces))
     const tookMs = clock.monotonicMs() - beginMs
-    if (found.length === 0 && (!isUnsure || tookMs > Math.min(unsureMs, limitMs))) return true
+    if (foundNothing(seen, tookMs)) return true
     if (tookMs > limitMs) return false
-    signalAll(found, 'SIGKILL')
+    signalAll(seen.found, 'SIGKILL')
     await clock.sleep(againMs)
   }
 }

@@ -1,22 +1,14 @@
 /** A rented machine for tests: a state folder, and processes of its runner, which keepers attach to. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Duplex } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { systemClock } from '../../../src/base/clock.ts'
+import { processIds } from '../../../src/base/proc.ts'
 import { Attached, type AttachedOptions } from '../../../src/dispatch/attached.ts'
 import type { FromRunner, RunSpec, Warrant } from '../../../src/dispatch/protocol.ts'
 import { endGroups } from '../../../src/runner/engines/end-groups.ts'
@@ -151,9 +143,7 @@ export class TestMachine implements AsyncDisposable {
 
   /** The processes of this machine, by their environment or their working folder, with their command lines. */
   processes(): { readonly pid: number; readonly line: string }[] {
-    return readdirSync('/proc').flatMap(name => {
-      const pid = Number(name)
-      if (!Number.isInteger(pid)) return []
+    return processIds().flatMap(pid => {
       try {
         const environment = readFileSync(`/proc/${pid}/environ`, 'utf8')
         const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')

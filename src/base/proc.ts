@@ -43,7 +43,7 @@ export function statOf(pid: number): Stat | undefined {
   }
 }
 
-/** Its first thread may end alone. */
+/** A killed process' first thread can be dead while others still hold its files, such as the port of an API server. */
 const hasThreads = (pid: number) => readdirSync(`/proc/${pid}/task`).length > 1
 
 const mostTries = 5
@@ -70,7 +70,7 @@ export function whoseIs(pid: number, entry: string, before: Stat): 'ours' | 'oth
     }
     return 'other'
   } catch {
-    // Of another user, or it has ended.
+    // The process is another user's, or it has ended.
     return 'other'
   }
 }
@@ -84,7 +84,11 @@ export interface Look<T> {
 }
 
 /** For so long a look that is unsure is not believed. Strangers may start programs without an end. */
-export const unsureMs = 1_000
+const unsureMs = 1_000
+
+/** @param tookMs of all looks until now */
+export const foundNothing = ({ found, isUnsure }: Look<unknown>, tookMs: number): boolean =>
+  found.length === 0 && (!isUnsure || tookMs > unsureMs)
 
 /** Looks again where a look finds nothing: one misses the child of a process that forks and ends meanwhile. */
 export function lookTwice<T>(look: () => Look<T>): Look<T> {
