@@ -168,26 +168,28 @@ export class Exchange {
 
   readonly #onUpgrade = (answer: IncomingMessage, app: Duplex, early: Buffer) => {
     this.#switching = app
+    // Most requests have no such connection, so this is made here.
+    const onLost = () => this.#fail('refused')
     // Node has left the socket, with its errors.
-    app.on('error', this.#onLost)
-    app.on('close', this.#onLost)
-    this.#whenOpen(() => this.#switch(answer, app as Socket, early))
+    app.on('error', onLost)
+    app.on('close', onLost)
+    this.#whenOpen(() => {
+      if (!this.#switch(answer, app as Socket, early)) return
+      // Others listen now. The connection may be open for days, and would keep all of its request.
+      app.off('error', onLost)
+      app.off('close', onLost)
+    })
   }
 
-  #switch(answer: IncomingMessage, app: Socket, early: Buffer): void {
+  /** @returns whether the connections were taken over */
+  #switch(answer: IncomingMessage, app: Socket, early: Buffer): boolean {
     const { onSwitch, incoming } = this.#parts
     const isAsked = answer.headers.upgrade?.toLowerCase() === incoming.headers.upgrade?.toLowerCase()
-    if (this.#isOver || !onSwitch || !isAsked) {
-      this.#fail('refused')
-      return
-    }
-    this.#end(onSwitch(answer, app, early))
-    // Others listen now. The connection may be open for days, and would keep all of its request.
-    app.off('error', this.#onLost)
-    app.off('close', this.#onLost)
+    const isTaken = !this.#isOver && onSwitch !== undefined && isAsked
+    if (isTaken) this.#end(onSwitch(answer, app, early))
+    else this.#fail('refused')
+    return isTaken
   }
-
-  readonly #onLost = () => this.#fail('refused')
 
   /**
    * Sends the head alone where no byte of the body comes with it: both at once cost one system call. `flushHeaders` would write
