@@ -2,6 +2,13 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 
+/** Resolves with what a program prints that is run with options of V8. */
+async function outputOf(program: string, how: string, v8: readonly string[]): Promise<string> {
+  const args = [...v8, '--input-type=module', '--eval', program, '--', how]
+  const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 2 ** 24 })
+  return stdout
+}
+
 /** Bodies of 1 GiB pass beside a heap of 40 MB. Prints how often the whole heap was collected meanwhile. */
 const program = `
   import { PerformanceObserver, constants } from 'node:perf_hooks'
@@ -23,8 +30,7 @@ const program = `
 `
 
 async function collections(how: 'grows' | 'as V8 does'): Promise<number> {
-  const args = ['--max-semi-space-size=8', '--input-type=module', '--eval', program, '--', how]
-  const { stdout } = await promisify(execFile)(process.execPath, args)
+  const stdout = await outputOf(program, how, ['--max-semi-space-size=8'])
   return (JSON.parse(stdout) as { whole: number }).whole
 }
 
@@ -49,8 +55,7 @@ const youngProgram = `
 
 /** Milliseconds in which other threads have collected young objects. */
 async function collectedByOthers(how: 'alone' | 'as V8 does'): Promise<number> {
-  const args = ['--max-semi-space-size=1', '--trace-gc-nvp', '--input-type=module', '--eval', youngProgram, '--', how]
-  const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 2 ** 24 })
+  const stdout = await outputOf(youngProgram, how, ['--max-semi-space-size=1', '--trace-gc-nvp'])
   const each = [...stdout.matchAll(/ gc=s .* background\.scavenge\.parallel=([\d.]+)/g)]
   expect(each.length).toBeGreaterThan(20)
   return each.reduce((sum, [, ms]) => sum + Number(ms), 0)
@@ -87,8 +92,7 @@ const learningProgram = `
 async function wholeCollections(how: 'young' | 'as V8 does'): Promise<number> {
   // V8 learns in compiled code. On a busy machine its compilers would come too late.
   const v8 = ['--no-concurrent-recompilation', '--max-semi-space-size=2', '--trace-gc']
-  const args = [...v8, '--input-type=module', '--eval', learningProgram, '--', how]
-  const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 2 ** 24 })
+  const stdout = await outputOf(learningProgram, how, v8)
   return [...stdout.matchAll(/Mark-Compact/g)].length
 }
 
@@ -137,9 +141,7 @@ const quietProgram = `
 async function compiled(how: 'kept' | 'as V8 does'): Promise<unknown> {
   // With the first V8 need not know that allocations have become rare, which takes it 100 s.
   const v8 = ['--optimize-for-size', '--allow-natives-syntax', '--no-concurrent-recompilation']
-  const args = [...v8, '--input-type=module', '--eval', quietProgram, '--', how]
-  const { stdout } = await promisify(execFile)(process.execPath, args)
-  return JSON.parse(stdout)
+  return JSON.parse(await outputOf(quietProgram, how, v8))
 }
 
 test('compiled code stays when a quiet time follows', { timeout: 60_000 }, async () => {
