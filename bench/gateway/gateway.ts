@@ -101,20 +101,17 @@ interface Figure extends Counted {
 
 async function measure(scene: Scene): Promise<object> {
   const { connections } = scene.options
+  const get: GatewayQuestion = { do: 'requests', path: '/size/1024', connections }
   // Compilers work meanwhile. They have one processor with the proxy, and rates of a Node program grow for half a minute.
-  await turns({ ...scene, options: { ...scene.options, rounds: scene.options.warm } }, 'warm up', {
-    ...{ do: 'requests', path: '/size/1024', connections },
-  })
-  const small = await turns(scene, '1 KB', { do: 'requests', path: '/size/1024', connections })
-  const large = await turns(scene, '100 KB', { do: 'requests', path: '/size/102400', connections })
-  const ofApps = await turns({ ...scene, proxies: alsoOfApps(scene.proxies) }, `1 KB, ${scene.options.apps} apps`, {
-    ...{ do: 'requests', path: '/size/1024', connections },
-  })
+  await turns(withRounds(scene, scene.options.warm), 'warm up', get)
+  const small = await turns(scene, '1 KB', get)
+  const large = await turns(scene, '100 KB', { ...get, path: '/size/102400' })
+  const ofApps = await turns({ ...scene, proxies: alsoOfApps(scene.proxies) }, `1 KB, ${scene.options.apps} apps`, get)
   // The same load for all: half of what the slower of the two Node programs can.
   const half = Math.floor(Math.min(small.gateway.perSecond, small.chp.perSecond) / 2)
-  const atRate: GatewayQuestion = { do: 'requests', path: '/size/1024', perSecond: half, connections }
+  const atRate: GatewayQuestion = { ...get, perSecond: half }
   const patient = { ...scene, client: scene.patient }
-  await turns({ ...patient, options: { ...scene.options, rounds: 1 } }, 'warm up the other client', atRate)
+  await turns(withRounds(patient, 1), 'warm up the other client', atRate)
   const atHalf = await turns(patient, 'half load', atRate)
   const echo = await turns(scene, 'WebSocket echo', { do: 'echo', connections })
   const down = await moves(scene, 'down')
@@ -147,6 +144,8 @@ async function measure(scene: Scene): Promise<object> {
     },
   }
 }
+
+const withRounds = (scene: Scene, rounds: number): Scene => ({ ...scene, options: { ...scene.options, rounds } })
 
 const ratio = (a: number, b: number) => round(a / b, 2)
 
