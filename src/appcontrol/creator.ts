@@ -2,14 +2,15 @@
  * Makes apps of templates. The id is the key of a repeat: the same wish again is answered with the app that is there. The app is
  * made first, since its Secret needs its UID; a repeat makes the Secret that a replica which died has not made.
  */
+
 import { randomBytes } from 'node:crypto'
 import { groupNameOf } from '../apps/spec.ts'
 import { envOfSpec } from '../apps/template.ts'
 import { appAnnotations, appParent } from '../apps/words.ts'
+import { canonical } from '../base/canonical.ts'
 import { invalid, unavailable } from '../base/errors.ts'
 import { asObject, asText } from '../base/json.ts'
 import { isNotFound, KubeError } from '../kube/errors.ts'
-import { canonical } from '../reconcile/merge.ts'
 import type { Fact } from '../reconcile/types.ts'
 import { type AppWish, type NewApp, newApp } from './creation.ts'
 import { secretNameOf } from './env.ts'

@@ -5,13 +5,14 @@
  * whole. Without the annotation of a template all variables are theirs. A secret value is in a Secret of the app, and the
  * PhApplication only refers to it. In later entries of a name Kubernetes overrides earlier ones.
  */
+
 import { appObjectName } from '../apps/names.ts'
 import { envOfSpec, templateIn } from '../apps/template.ts'
 import { appAnnotations } from '../apps/words.ts'
+import { canonical } from '../base/canonical.ts'
 import { ApiError, type ErrorDetail } from '../base/errors.ts'
 import { asObject, asObjects, asOptionalText, asText, type JsonObject } from '../base/json.ts'
 import { mask, secretTest } from '../base/secret-env.ts'
-import { canonical } from '../reconcile/merge.ts'
 import type { Fact } from '../reconcile/types.ts'
 import { annotationOf, specOf } from './sights.ts'
 

@@ -2,10 +2,10 @@
  * The kind *members*: who is in a group, as its LNamespace says, for the table that gateways read. It has no objects. Pure.
  * A grant of sudo with an end makes nobody a member: the table is fenced by the generation of the LNamespace alone.
  */
+import { canonical } from '../base/canonical.ts'
 import { asNumber, asObject, asObjects, asText, asTimeMs } from '../base/json.ts'
 import type { AppsConfig } from '../config/apps.ts'
 import type { Change } from '../kube/picture.ts'
-import { canonical } from '../reconcile/merge.ts'
 import type { Sight } from '../reconcile/sight.ts'
 import type { Effect, Fact, Kind, Path, Poke } from '../reconcile/types.ts'
 import { tenantParent } from '../tenants/words.ts'

@@ -3,14 +3,15 @@
  * nobody any more, and marks it as complete. Turns write each change at once; this finds what no turn does, such as a Redis that
  * was emptied, and what was removed while nobody ran.
  */
+
 import { backoffMs } from '../base/backoff.ts'
+import { canonical } from '../base/canonical.ts'
 import type { Clock } from '../base/clock.ts'
 import { RetryLater } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { jittered } from '../base/loop.ts'
 import { Duty, type DutyRest, type Take } from '../duties/duty.ts'
 import type { Leases } from '../leases/leases.ts'
-import { canonical } from '../reconcile/merge.ts'
 import type { Entry, PutAnswer, TableRead } from '../store/apps/entries.ts'
 import { Rarely } from '../telemetry/rarely.ts'
 

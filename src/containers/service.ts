@@ -1,12 +1,13 @@
 /** What people ask of containers, without HTTP: new ones, changes, and what is known of them. */
+
 import { createHash, randomUUID } from 'node:crypto'
+import { canonical } from '../base/canonical.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Identity } from '../base/domain.ts'
 import { ApiError } from '../base/errors.ts'
 import { type ContainerState, isEnded } from '../dispatch/container.ts'
 import { fitOf } from '../dispatch/fits.ts'
 import type { MachineType, Need, Rules } from '../dispatch/types.ts'
-import { canonical } from '../dispatch/warrant.ts'
 import type { ContainerStore } from '../store/dispatch/containers.ts'
 import type { Sealer } from '../store/sealing.ts'
 import type { StoredEvent } from '../store/series.ts'

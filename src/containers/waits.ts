@@ -1,5 +1,5 @@
 /** Why containers wait. Those of one group wait for one reason, which is read once for an answer. */
-import { canonical } from '../dispatch/warrant.ts'
+import { canonical } from '../base/canonical.ts'
 import type { ContainerStore } from '../store/dispatch/containers.ts'
 import type { ContainerShown } from '../store/dispatch/forms.ts'
 

@@ -1,8 +1,6 @@
-import { isDeepStrictEqual } from 'node:util'
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Warrant } from './protocol.ts'
-import { type About, aboutOf, canonical, warrantOf } from './warrant.ts'
+import { type About, aboutOf, warrantOf } from './warrant.ts'
 
 const token = 'a'.repeat(32)
 const old = 'b'.repeat(32)
@@ -43,18 +41,3 @@ describe('aboutOf', () => {
     expect(aboutOf([token], { ...warrant, ...change })).toBeUndefined()
   })
 })
-
-describe('canonical', () => {
-  it('gives equal texts to equal values alone', () => {
-    fc.assert(
-      fc.property(fc.jsonValue(), fc.jsonValue(), (one, other) => {
-        const [a, b] = [asJson(one), asJson(other)]
-        expect(JSON.parse(canonical(a))).toEqual(a)
-        expect(canonical(a) === canonical(b)).toBe(isDeepStrictEqual(a, b))
-      }),
-    )
-  })
-})
-
-/** Without what JSON does not know, such as -0. */
-const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))

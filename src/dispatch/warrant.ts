@@ -2,7 +2,9 @@
  * Seals the right to run a container. After a loss of Redis the list of a machine is believed by this seal alone: whoever lacks the
  * installation's token can invent neither owner nor run. Pure.
  */
+
 import { createHmac } from 'node:crypto'
+import { canonical } from '../base/canonical.ts'
 import { parseJson } from '../base/json.ts'
 import type { ContainerView } from './container.ts'
 import type { Warrant } from './protocol.ts'
@@ -37,13 +39,3 @@ export function aboutOf(tokens: readonly string[], { seal, uuid, run, owner, spe
 
 const macOf = (token: string, { uuid, run, owner, spec }: Unsealed, about: string): string =>
   createHmac('sha256', keyFor(token, 'warrant')).update(canonical({ uuid, run, owner, spec, about })).digest('hex')
-
-/** One text for one value, whoever wrote it: keys in order, no space, nothing undefined. */
-export function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
-  const entries = Object.entries(value).filter(([, each]) => each !== undefined)
-  // By code units: the same on every machine.
-  entries.sort(([a], [b]) => (a < b ? -1 : 1))
-  return `{${entries.map(([key, each]) => `${JSON.stringify(key)}:${canonical(each)}`).join(',')}}`
-}

@@ -1,7 +1,8 @@
 /** Objects as facts and as wishes: our part of them. Pure. */
+import { canonical } from '../base/canonical.ts'
 import type { KubeObject } from '../base/domain.ts'
 import { asObject, type JsonObject } from '../base/json.ts'
-import { canonical, selected } from './merge.ts'
+import { selected } from './merge.ts'
 import type { Fact, OwnerReference, ParentKind, Path, Wanted } from './types.ts'
 
 /** The annotation with the last wish of an object that is compared by `covers`: the middle of its three-way patches. */

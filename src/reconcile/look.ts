@@ -1,7 +1,9 @@
 /** One look at a key: what is wanted, what differs, and what the status should say. Pure. */
+
 import { createHash } from 'node:crypto'
+import { canonical } from '../base/canonical.ts'
 import { asObject } from '../base/json.ts'
-import { canonical, patchTo } from './merge.ts'
+import { patchTo } from './merge.ts'
 import { plan, refKey, refOfAct, wishText } from './plan.ts'
 import type { Act, Hold, Kind, Result, StatusPatch } from './types.ts'
 

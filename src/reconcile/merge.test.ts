@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { canonical, patchTo, selected, valueAt, withValueAt } from './merge.ts'
+import { patchTo, selected, valueAt, withValueAt } from './merge.ts'
 import { mergePatched } from './testing/merge-patch.ts'
 
 const name = fc.constantFrom('a', 'b', 'c', 'limits', 'labels', '__proto__')
@@ -81,16 +81,6 @@ describe('patchTo', () => {
   ])('compares %s', (_what, wanted, live, isSame) => {
     expect(patchTo(wanted, live, {}) === undefined).toBe(isSame)
   })
-})
-
-test('canonical is equal for equal values, whatever the order of their fields', () => {
-  fc.assert(
-    fc.property(object, object => {
-      const reversed = Object.fromEntries(Object.entries(object).reverse())
-      expect(canonical(reversed)).toBe(canonical(object))
-      expect(JSON.parse(canonical(object))).toEqual(JSON.parse(JSON.stringify(object)))
-    }),
-  )
 })
 
 test('selected keeps only the paths', () => {

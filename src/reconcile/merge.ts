@@ -101,13 +101,6 @@ function planted(object: JsonObject, [name, ...rest]: Path, value: unknown): Jso
   return { ...object, [name!]: rest.length === 0 ? value : planted(asObject(fieldOf(object, name!)), rest, value) }
 }
 
-/** JSON whose fields are in the order of their names, so that equal values have equal texts. */
-export function canonical(value: unknown): string {
-  return JSON.stringify(value, (_name, inner: unknown) =>
-    isObject(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))) : inner,
-  )
-}
-
 function fieldOf(object: object, name: string): unknown {
   return Object.hasOwn(object, name) ? (object as JsonObject)[name] : undefined
 }

@@ -1,10 +1,11 @@
 /** Compares what exists with what is wanted. Pure. */
+import { canonical } from '../base/canonical.ts'
 import type { KubeObject } from '../base/domain.ts'
 import type { JsonObject } from '../base/json.ts'
 import { keyOf } from '../kube/cache.ts'
 import type { ObjectRef } from '../kube/kinds.ts'
 import { contentOf, isParent, lastWish, objectToCreate } from './facts.ts'
-import { canonical, patchTo, valueAt, withValueAt } from './merge.ts'
+import { patchTo, valueAt, withValueAt } from './merge.ts'
 import type { Act, Alter, Fact, Hold, OwnedKind, OwnerReference, ParentKind, Path, Remove, Wanted } from './types.ts'
 
 /** The stage of acts that take something away. */

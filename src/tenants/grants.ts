@@ -1,6 +1,6 @@
 /** Sudo with an end: grants in the status of an LNamespace, where no tenant can write them. Pure. */
+import { canonical } from '../base/canonical.ts'
 import { asObject, asObjects, asText, asTimeMs, type JsonObject } from '../base/json.ts'
-import { canonical } from '../reconcile/merge.ts'
 import type { Fact } from '../reconcile/types.ts'
 import { longestSudoSeconds } from './rules.ts'
 import type { Subject, TenantSpec } from './spec.ts'

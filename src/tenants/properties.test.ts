@@ -1,9 +1,10 @@
 /** Properties of any LNamespaces at all, however they came to be stored. */
+
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { canonical } from '../base/canonical.ts'
 import type { KubeObject } from '../base/domain.ts'
 import { asObjects, asText } from '../base/json.ts'
-import { canonical } from '../reconcile/merge.ts'
 import { isRevocation, nextWrites, plan, refKey, refOf } from '../reconcile/plan.ts'
 import type { Fact, Hold, Kind, Verdict } from '../reconcile/types.ts'
 import { tenantKind } from './kind.ts'

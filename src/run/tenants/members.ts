@@ -2,11 +2,12 @@
  * Joins what tells processes without rights in the cluster who is in which LNamespace, and who pays for it: those that run
  * containers on machines.
  */
+
 import { membersOf } from '../../apps/members.ts'
+import { canonical } from '../../base/canonical.ts'
 import { Later } from '../../base/later.ts'
 import type { KubeClient } from '../../kube/client.ts'
 import type { Leases } from '../../leases/leases.ts'
-import { canonical } from '../../reconcile/merge.ts'
 import type { Sight } from '../../reconcile/sight.ts'
 import type { Fact } from '../../reconcile/types.ts'
 import type { TableConnection } from '../../store/apps/entries.ts'
