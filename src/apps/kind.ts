@@ -1,11 +1,13 @@
 /** The kind *app*: a PhApplication, with its Deployment, Service and NetworkPolicies, and its route. Pure. */
+
+import { isDeepStrictEqual } from 'node:util'
 import type { AppRoute } from '../base/app-route.ts'
+import { canonical } from '../base/canonical.ts'
 import type { KubeObject } from '../base/domain.ts'
 import { asObject } from '../base/json.ts'
 import { keyOf, placeOf } from '../kube/cache.ts'
 import type { Change } from '../kube/picture.ts'
 import { isParent } from '../reconcile/facts.ts'
-import { canonical } from '../reconcile/merge.ts'
 import type { Effect, Fact, Hold, Kind, Lock, Poke, Source, Verdict } from '../reconcile/types.ts'
 import { groupLabel } from './names.ts'
 import { type AppPlan, planOf, withoutPods } from './plan.ts'
@@ -127,7 +129,7 @@ function sourcesOf(world: AppWorld): readonly Source[] {
 function* ofApplication(change: Change<Fact>, world: AppWorld): Generator<Poke> {
   const { namespace, name, type, value } = change
   const previous = type === 'put' ? change.previous : undefined
-  const isEdit = previous !== undefined && editText(previous) !== editText(value)
+  const isEdit = previous !== undefined && !isDeepStrictEqual(editedOf(previous), editedOf(value))
   yield { key: keyOf(namespace, name), urgent: type === 'gone' || isEdit }
   // The end of one gives its id to another, and an older one takes it.
   if (previous !== undefined && !isEdit) return
@@ -136,8 +138,10 @@ function* ofApplication(change: Change<Fact>, world: AppWorld): Generator<Poke> 
   }
 }
 
-const editText = (app: Fact): string =>
-  canonical([generationOf(app), app.deleting, Object.values(appAnnotations).map(name => annotationsOf(app)[name])])
+const editedOf = (app: Fact) => [
+  ...[generationOf(app), app.deleting],
+  ...Object.values(appAnnotations).map(name => annotationsOf(app)[name]),
+]
 
 /**
  * The app of an object, if the event concerns it. What tells of another's hand, or of an end, is urgent; what has come is not,
@@ -150,20 +154,20 @@ function* ofObject(change: Change<Fact>, { sights }: AppWorld): Generator<Poke> 
   const key = keyOf(namespace, id)
   if (!sights.applications.get(key)) return
   const previous = type === 'put' ? change.previous : undefined
-  const isSame = previous !== undefined && objectText(previous) === objectText(value)
-  if (isSame && shownText(previous) === shownText(value)) return
+  const isSame = previous !== undefined && isDeepStrictEqual(ownOf(previous), ownOf(value))
+  if (isSame && isDeepStrictEqual(shownOf(previous), shownOf(value))) return
   yield { key, urgent: type === 'gone' || (previous !== undefined && !isSame) }
 }
 
 /** The app that owns an object, as the object says. */
 const idOf = ({ owners }: Fact): string | undefined => owners.find(owner => isParent(owner, appParent))?.name
 
-const objectText = ({ owned, owners, deleting }: Fact): string => canonical([owned, owners, deleting])
-const shownText = (fact: Fact): string => canonical((fact as ShownFact).shown ?? {})
+const ownOf = ({ owned, owners, deleting }: Fact) => [owned, owners, deleting]
+const shownOf = (fact: Fact) => (fact as ShownFact).shown
 
 function* ofPod(change: Change<Fact>): Generator<Poke> {
   const id = appOfPod(change.value)
   const previous = change.type === 'put' ? (change.previous as PodFact | undefined) : undefined
-  const isSame = previous && canonical(previous.pod) === canonical((change.value as PodFact).pod)
+  const isSame = previous && isDeepStrictEqual(previous.pod, (change.value as PodFact).pod)
   if (id !== '' && !isSame) yield { key: keyOf(change.namespace, id), urgent: false }
 }

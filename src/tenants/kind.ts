@@ -1,7 +1,7 @@
 /** The kind *tenant*: an LNamespace, by its name, with its namespace, what bounds it, and the rights of its people. Pure. */
+import { isDeepStrictEqual } from 'node:util'
 import { keyOf } from '../kube/cache.ts'
 import type { Change } from '../kube/picture.ts'
-import { canonical } from '../reconcile/merge.ts'
 import { refKey, refOf } from '../reconcile/plan.ts'
 import type { Fact, Hold, Kind, Poke, Source, Verdict, Wanted } from '../reconcile/types.ts'
 import { billingEffects, billingOf, isBilled } from './billing.ts'
@@ -107,8 +107,8 @@ function holding(
  */
 export function pokes(change: Change<Fact>, key: string): readonly Poke[] {
   const previous = change.type === 'put' ? change.previous : undefined
-  const text = ({ owned, owners, deleting }: Fact) => canonical([owned, owners, deleting])
-  if (previous && text(previous) === text(change.value)) return []
+  const ownOf = ({ owned, owners, deleting }: Fact) => [owned, owners, deleting]
+  if (previous && isDeepStrictEqual(ownOf(previous), ownOf(change.value))) return []
   return [{ key, urgent: change.type === 'gone' || previous !== undefined }]
 }
 
@@ -172,7 +172,7 @@ function* ofClusterWide(change: Change<Fact>, { bySudoer }: TenantWorld): Genera
 /** Whether an object has gone, or has other content. */
 function isTurn(change: Change<Fact>): boolean {
   if (change.type === 'gone') return true
-  return change.previous !== undefined && canonical(change.previous.owned) !== canonical(change.value.owned)
+  return change.previous !== undefined && !isDeepStrictEqual(change.previous.owned, change.value.owned)
 }
 
 function changedOwners(change: Change<Fact>): Iterable<string> {
