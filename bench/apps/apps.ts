@@ -16,7 +16,7 @@ import { profiled, profilerArgs } from '../measure/profiled.ts'
 import { type Commands, commandsBetween, commandsOf } from '../measure/redis.ts'
 import { median, round, tally } from '../measure/statistics.ts'
 import { cpuSeconds, type Memory, memoryOf } from '../measure/usage.ts'
-import { restFigures } from '../tenants/rest.ts'
+import { restFigures, turnsOf } from '../tenants/rest.ts'
 import { duplicates, lanes, type Made, makeByLoop, makeBySkylab } from './make.ts'
 import { scopeFigures } from './scope.ts'
 import { withSite } from './site.ts'
@@ -43,6 +43,7 @@ interface SkylabHalf {
   readonly cpu: number
   readonly requests: readonly AuditedRequest[]
   readonly commands: Commands
+  readonly turns: Commands
   readonly duplicates: number
   readonly scope: object | undefined
   readonly rest: object | undefined
@@ -98,21 +99,24 @@ const skylabHalf = (
     await systemClock.sleep(settleMs, signal)
     const from = statSync(auditLog).size
     const before = await commandsOf(redis)
+    const turnsBefore = await turnsOf(replicas)
     const own = () => replicas.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0)
     const cpuBefore = own()
     const make = () => makeBySkylab(site, apps, killer(kill, apps, replicas, context))
     const made = await profiled(profile, replicas, make)
     const cpu = kill ? 0 : own() - cpuBefore
     await systemClock.sleep(settleMs, signal)
-    const [commands, requests] = [
+    const alive = kill ? replicas.slice(0, 1) : replicas
+    const [commands, turns, requests] = [
       commandsBetween(before, await commandsOf(redis)),
+      commandsBetween(turnsBefore, await turnsOf(alive)),
       await controllerRequests(auditLog, from),
     ]
     const memory = replicas.map(({ pid }) => memoryOf(pid))
     const found = await duplicates(site, apps)
     const resting = rest > 0 ? await restFigures(site, replicas, rest) : undefined
     const scoped = scope > 0 ? await scopeFigures(site, scope) : undefined
-    return { made, memory, cpu, requests, commands, duplicates: found, rest: resting, scope: scoped }
+    return { made, memory, cpu, requests, commands, turns, duplicates: found, rest: resting, scope: scoped }
   })
 
 function killer(kill: boolean, apps: number, replicas: readonly Replica[], { progress }: BenchContext) {
@@ -146,6 +150,7 @@ function report({ apps }: Options, ours: SkylabHalf[], loops: Made[], killed: Sk
       ),
     ),
     redis_per_app: perApp(last.commands),
+    turns_per_app: perApp(last.turns),
     cpu_ms_per_app: round((median(ours.map(({ cpu }) => cpu)) * 1000) / apps, 1),
     memory_mib: last.memory.map(({ nowMib }) => Math.round(nowMib)),
     duplicates: ours.map(half => half.duplicates),

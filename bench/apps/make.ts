@@ -10,11 +10,11 @@ import { factOf } from '../../src/reconcile/facts.ts'
 import { refOf } from '../../src/reconcile/plan.ts'
 import { application } from '../../test/kit/apps/objects.ts'
 import type { AdminKube } from '../../test/kit/cluster/kube.ts'
+import { untilDone } from '../measure/watch.ts'
 import { group, type Site } from './site.ts'
 
 /** Requests of a maker on their way at once, as in the bench `tenants`. */
 export const lanes = 32
-const lookMs = 200
 
 export interface Made {
   /** From the first request until all are Ready. */
@@ -26,11 +26,13 @@ export const nameOf = (index: number): string => `app-${String(index).padStart(4
 /** Declares the apps; the replicas do the rest. @param onReady called with the number of apps that are Ready so far */
 export async function makeBySkylab(site: Site, count: number, onReady: (count: number) => void): Promise<Made> {
   const begunMs = systemClock.monotonicMs()
-  const all = untilReady(site, count, onReady)
-  await inLanes(count, async index => {
-    await post(site.kube, application(group, nameOf(index)))
-  })
-  await all
+  const path = creationPath(appParent.apiVersion, appParent.kind, group)
+  const onDone = (_: KubeObject, done: number) => onReady(done)
+  await untilDone({ ...watched(site), path, count, isDone: isReady, onDone }, () =>
+    inLanes(count, async index => {
+      await post(site.kube, application(group, nameOf(index)))
+    }),
+  )
   return { seconds: (systemClock.monotonicMs() - begunMs) / 1000 }
 }
 
@@ -38,18 +40,20 @@ export async function makeBySkylab(site: Site, count: number, onReady: (count: n
 export async function makeByLoop(site: Site, count: number): Promise<Made> {
   const { kube, account, settings } = site
   const begunMs = systemClock.monotonicMs()
-  const said = new Set<string>()
   const say = async (name: string, phase: string) => {
     const path = `${objectPath({ ...appParent, namespace: group, name })}/status`
     const { status, body } = await account.request('PATCH', path, { status: { phase } })
     if (status !== 200) throw new Error(`${path}: ${status} ${body.message}`)
   }
-  const all = untilAvailable(site, count, async name => {
-    if (said.has(name)) return
-    said.add(name)
-    await say(name, 'Ready')
-  })
-  await inLanes(count, async index => {
+  const said: Promise<void>[] = []
+  const path = creationPath('apps/v1', 'Deployment', group)
+  const onDone = ({ metadata: { name } }: KubeObject) => {
+    const ready = say(name.replace(/^app-/, ''), 'Ready')
+    // Awaited in the end: an earlier rejection is thrown there.
+    ready.catch(() => {})
+    said.push(ready)
+  }
+  const makeOne = async (index: number) => {
     const app = await post(kube, application(group, nameOf(index)))
     const fact = factOf(app, [['spec'], ['metadata', 'generation'], ['metadata', 'creationTimestamp']])
     const groups = [{ name: group, volumes: [], quota: {}, isAlone: true }]
@@ -57,34 +61,17 @@ export async function makeByLoop(site: Site, count: number): Promise<Made> {
     const objects = renderApp(fact, spec!, settings, false).objects
     for (const { object } of objects) await post(account, object)
     await say(app.metadata.name, 'Starting')
-  })
-  await all
+  }
+  await untilDone({ ...watched(site), path, count, isDone: isAvailable, onDone }, () => inLanes(count, makeOne))
+  await Promise.all(said)
   return { seconds: (systemClock.monotonicMs() - begunMs) / 1000 }
 }
+
+const watched = ({ cluster, options }: Site) => ({ kubeconfig: cluster.kubeconfig, signal: options.signal })
 
 const isReady = ({ status }: KubeObject) => (status as { phase?: string } | undefined)?.phase === 'Ready'
 const isAvailable = ({ status }: KubeObject) =>
   ((status as { availableReplicas?: number } | undefined)?.availableReplicas ?? 0) > 0
-
-async function untilReady({ kube, options }: Site, count: number, onReady: (count: number) => void): Promise<void> {
-  for (;;) {
-    const apps = await kube.list(creationPath(appParent.apiVersion, appParent.kind, group))
-    const ready = apps.filter(isReady).length
-    onReady(ready)
-    if (ready === count) return
-    await systemClock.sleep(lookMs, options.signal)
-  }
-}
-
-async function untilAvailable({ kube, options }: Site, count: number, each: (name: string) => Promise<void>) {
-  for (;;) {
-    const deployments = await kube.list(creationPath('apps/v1', 'Deployment', group))
-    const available = deployments.filter(isAvailable)
-    await Promise.all(available.map(({ metadata }) => each(metadata.name.replace(/^app-/, ''))))
-    if (available.length === count) return
-    await systemClock.sleep(lookMs, options.signal)
-  }
-}
 
 /** Objects of a kind that more than one write has made: by name, all that are not as many as apps. */
 export async function duplicates({ kube }: Site, count: number): Promise<number> {

@@ -2,14 +2,14 @@
 import { systemClock } from '../../src/base/clock.ts'
 import type { KubeObject } from '../../src/base/domain.ts'
 import { Slots } from '../../src/base/slots.ts'
-import { creationPath, objectPath } from '../../src/kube/kinds.ts'
+import { collectionPath, creationPath, objectPath } from '../../src/kube/kinds.ts'
 import { tenantParent } from '../../src/tenants/words.ts'
 import type { AdminKube, KubeAnswer } from '../../test/kit/cluster/kube.ts'
+import { untilDone } from '../measure/watch.ts'
 import { lnamespaceOf, rightsOf, tenantName } from './people.ts'
 import { untilAllowed } from './rights.ts'
 import type { Site } from './site.ts'
 import { statusOf, wantedOf } from './wanted.ts'
-import { isReady, watchLNamespaces } from './watch.ts'
 
 /** Requests of a maker on their way at once, as in the bench `spawn`. */
 export const lanes = 32
@@ -30,27 +30,30 @@ export async function makeBySkylab(site: Site, onReady: (count: number) => void)
   const { options, cluster, kube } = site
   const rights = new Rights(site)
   const byName = new Map(numbers(options.tenants).map(index => [tenantName(index), index]))
-  const all = Promise.withResolvers<void>()
-  const end = await watchLNamespaces(cluster.kubeconfig, object => {
-    const index = byName.get(object.metadata.name)
-    if (index === undefined || !isReady(object)) return
-    byName.delete(object.metadata.name)
-    onReady(rights.ask(index))
-    if (byName.size === 0) all.resolve()
-  })
-  const ended = () => all.reject(options.signal.reason)
-  options.signal.addEventListener('abort', ended)
-  await Promise.all([
+  const expected = {
+    ...{ kubeconfig: cluster.kubeconfig, path: collectionPath(tenantParent.apiVersion, tenantParent.kind) },
+    ...{ count: options.tenants, signal: options.signal },
+    isDone: (object: LNamespace) => byName.has(object.metadata.name) && isReady(object),
+    onDone: ({ metadata: { name } }: LNamespace) => onReady(rights.ask(byName.get(name)!)),
+  }
+  await untilDone(expected, () =>
     inLanes(options.tenants, async index => {
       rights.begins(index)
       await post(kube, lnamespaceOf(index, options))
     }),
-    all.promise,
-  ])
-  end()
-  options.signal.removeEventListener('abort', ended)
+  )
   return rights.made()
 }
+
+interface Condition {
+  readonly type: string
+  readonly status: string
+}
+
+type LNamespace = KubeObject & { readonly status?: { readonly conditions?: readonly Condition[] } }
+
+const isReady = ({ status }: LNamespace): boolean =>
+  status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false
 
 /** Makes the same objects by the same account, one after another for each tenant, and writes the status. */
 export async function makeByLoop(site: Site): Promise<Made> {

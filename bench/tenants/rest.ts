@@ -64,7 +64,8 @@ export async function restFigures(site: RestSite, replicas: readonly Replica[], 
 
 const turns = /^skylab_reconcile_turns_total(\{.*\})$/
 
-async function turnsOf(replicas: readonly Replica[]): Promise<Record<string, number>> {
+/** Turns of all replicas, by kind and result. */
+export async function turnsOf(replicas: readonly Replica[]): Promise<Record<string, number>> {
   const sums: Record<string, number> = {}
   for (const metrics of await Promise.all(replicas.map(metricsOf))) {
     for (const [key, value] of metrics) {
