@@ -53,7 +53,7 @@ describe('reasonOf', () => {
     ["Stream isn't writeable and enableOfflineQueue options is false", 'there is no connection'],
     ['Connection is closed.', 'there is no connection'],
     ['Command timed out', 'there is no answer in time'],
-    ["Socket timeout. Expecting data, but didn't receive any in 3000ms.", 'there is no answer in time'],
+    ['Socket timeout: nothing was received for 3000 ms', 'there is no answer in time'],
     ['no answer within 5000 ms', /network policy/],
     ['Response does not match the HTTP/1.1 protocol (Invalid character)', /^the answer is not HTTP/],
     ['bad response', /^the answer is not HTTP/],

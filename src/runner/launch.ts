@@ -3,9 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { afterReading } from '../base/awake.ts'
 import { systemClock } from '../base/clock.ts'
 import { failpoint } from '../base/failpoint.ts'
-import { afterReading } from './patience.ts'
 import type { RunFolder } from './state/run-folder.ts'
 
 /** Words of the pipe between a supervisor and its starter. */

@@ -40,9 +40,10 @@ it('allRead gives output up when a process holds it open', async () => {
   const clock = new ManualClock()
   const late = Promise.withResolvers<void>()
   const read = allRead([child.stdout], clock, late.resolve)
-  for (let wait = 0; wait < 2; wait += 1) {
-    await clock.whenSleeping(2500)
-    clock.advance(2500)
+  // Then a moment for what came meanwhile.
+  for (const ms of [5000, 1]) {
+    await clock.whenSleeping(ms)
+    clock.advance(ms)
   }
   await Promise.all([late.promise, read])
   expect(length()).toBe('up\n'.length)

@@ -1,20 +1,10 @@
-/** Limits for what comes by a pipe, also to a process that was halted meanwhile: its timers ring before it reads. */
+/** The end of what comes by pipes. */
 import type { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
+import { afterReading } from '../base/awake.ts'
 import type { Clock } from '../base/clock.ts'
 
 const lateOutputMs = 5000
-
-/**
- * Calls `ring` after `ms`, in two waits. After a halt the first may ring at once; what had come by then is read during the second.
- * @returns a function that cancels it
- */
-export function afterReading(clock: Clock, ms: number, ring: () => void): () => void {
-  let cancel = clock.after(ms / 2, () => {
-    cancel = clock.after(ms / 2, ring)
-  })
-  return () => cancel()
-}
 
 /**
  * Resolves when all output of a command was read, or given up: a process that was not found may hold it open.

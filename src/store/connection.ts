@@ -62,14 +62,14 @@ export class Connection {
     this.#troubles = new Troubles(clock, log, { secrets: secretsOf(options.config.url, options.login) })
     this.#outage = new Rarely({ clock, log, trouble: 'Redis cannot be used', over: 'Redis can be used again' })
     this.#retryWithinMs = commandTimeoutMs * 0.6
-    const linkOptions: LinkOptions = { ...options, onTrouble: trouble => this.#outage.failed(inFull(trouble)) }
+    const linkOptions: LinkOptions = { ...options, clock, onTrouble: trouble => this.#outage.failed(inFull(trouble)) }
     // A command's own time-out does not close the connection, so a half-open one would stay.
-    const timeouts = {
-      commandTimeout: commandTimeoutMs,
-      socketTimeout: 3 * commandTimeoutMs,
+    const patience = {
+      answerMs: commandTimeoutMs,
+      silenceMs: 3 * commandTimeoutMs,
     }
-    this.#commands = new Link(linkOptions, timeouts)
-    this.#listening = new Link(linkOptions, { socketTimeout: listenMs + 1500 })
+    this.#commands = new Link(linkOptions, patience)
+    this.#listening = new Link(linkOptions, { silenceMs: listenMs + 1500 })
     defineCommands(this.commands)
     this.commands.on('ready', () => this.#learn(this.#commands.server?.replicationId))
     this.commands.on('close', () => {

@@ -1,15 +1,18 @@
 /** One connection to Redis, which reconnects for as long as it takes. It is ready only with a server that can be used. */
-import { Redis, type RedisOptions } from 'ioredis'
+import type { Redis, RedisOptions } from 'ioredis'
 import { StandaloneConnector } from 'ioredis/built/connectors/index.js'
+import type { Clock } from '../base/clock.ts'
 import { closedEarly, type Reason, type ReasonHints, reasonOf } from '../base/reasons.ts'
 import type { RedisLogin } from '../config/redis-login.ts'
 import type { Config } from '../config/schema.ts'
+import { type Patience, type PatientOptions, PatientRedis } from './patient-redis.ts'
 import { meaningOf } from './replies.ts'
 import { readServer, refusalOf, type Server } from './server.ts'
 
 export interface LinkOptions {
   readonly config: Config['redis']
   readonly login?: RedisLogin | undefined
+  readonly clock: Clock
   /** Called with the reason when no usable connection exists. */
   readonly onTrouble: (trouble: Trouble) => void
 }
@@ -26,8 +29,6 @@ interface Reached {
   readonly order: number
 }
 
-type Timeouts = Pick<RedisOptions, 'commandTimeout' | 'socketTimeout'>
-
 let order = 0
 
 export class Link {
@@ -40,11 +41,11 @@ export class Link {
   /** True if the outcome of the current attempt to connect is explained. */
   #explained = false
 
-  constructor({ config, login = {}, onTrouble }: LinkOptions, timeouts: Timeouts) {
+  constructor({ config, login = {}, clock, onTrouble }: LinkOptions, patience: Patience) {
     this.#onTrouble = onTrouble
     this.#hints = { trustBy: 'redis.caFile', secrets: secretsOf(config.url, login) }
     this.#byTls = new URL(config.url).protocol === 'rediss:'
-    this.redis = new Redis(addressOf(config.url), {
+    const options: PatientOptions = {
       lazyConnect: true,
       connectTimeout: config.connectTimeoutMs,
       disconnectTimeout: 250,
@@ -58,10 +59,10 @@ export class Link {
       reconnectOnError: (error: Error) => meaningOf(error) === 'elsewhere',
       retryStrategy: (attempt: number) => Math.min(50 * attempt, 500) * (0.75 + Math.random() / 2),
       Connector: connectorFor(server => this.#mayUse(server)),
-      ...timeouts,
       ...loginOf(config.url, login),
       ...(login.authorities !== undefined && { tls: { ca: login.authorities } }),
-    })
+    }
+    this.redis = new PatientRedis(addressOf(config.url), options, clock, patience)
     // Error replies arrive here only before the connection is ready.
     this.redis.on('error', error => this.#fail(error))
     this.redis.on('close', () => {

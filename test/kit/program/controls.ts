@@ -122,8 +122,8 @@ export const controls: readonly Control[] = [
       { file: link, find: 'autoResendUnfulfilledCommands: false,', replace: '' },
       { file: link, find: 'enableOfflineQueue: false,', replace: '' },
       { file: link, find: 'maxRetriesPerRequest: 0,', replace: '' },
-      { file: connection, find: 'commandTimeout: commandTimeoutMs,', replace: '' },
-      { file: connection, find: 'socketTimeout: 3 * commandTimeoutMs,', replace: '' },
+      { file: connection, find: 'answerMs: commandTimeoutMs,', replace: '' },
+      { file: connection, find: 'silenceMs: 3 * commandTimeoutMs,', replace: '' },
     ],
   },
   {
