@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto'
 import { createServer, type Server, type Socket } from 'node:net'
 import { inspect } from 'node:util'
 import { afterEach, describe, expect, test } from 'vitest'
+import { ManualClock } from '../../test/kit/clock.ts'
 import { Refused, Unreachable, WrongSecret } from './errors.ts'
 import { someKey } from './testing/keys.ts'
 import { type Answer, says } from './testing/liar.ts'
@@ -122,9 +123,13 @@ describe('connect to a liar', () => {
   })
 
   test('sends only login and question when the secret comes too late', async () => {
-    const late: Answer = channel => channel.write(secret)
+    const clock = new ManualClock()
+    const late: Answer = channel => {
+      clock.advance(300)
+      channel.write(secret)
+    }
     const server = await site.liar({ answer: () => late })
-    const error = await errorOf(site.connect(server, { timeoutMs: 300 }))
+    const error = await errorOf(site.connect(server, { timeoutMs: 300, clock }))
     expect(error).toBeInstanceOf(Unreachable)
     expect(error.message).toMatch(/did not end within/)
     expect(server.asked).toEqual([...login, question])
