@@ -67,7 +67,7 @@ export interface Hub extends ServerControl {
   stop(): Promise<void>
 }
 
-const startLimitMs = 60_000
+const startLimitMs = 120_000
 const endLimitMs = 10_000
 const require = createRequire(import.meta.url)
 

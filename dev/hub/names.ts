@@ -49,7 +49,7 @@ export async function startNames({ stateDir, cluster, tools, signal }: NamesOpti
   await writeFile(resolver, resolvConf)
   const spec = { name, command: tools.program('coredns'), args: ['-conf', config], stateDir }
   const answers = async () => (await fetch(`http://127.0.0.1:${readyPort}/ready`)).ok
-  await startServer(spec, { answers, limitMs: 20_000, signal })
+  await startServer(spec, { answers, limitMs: 60_000, signal })
   const apart = ['--mount', '--propagation', 'private', 'sh', '-c', enter, 'sh', resolver]
   return { within: spec => ({ ...spec, command: 'unshare', args: [...apart, spec.command, ...spec.args] }) }
 }

@@ -66,7 +66,7 @@ export async function enforcePolicies({ stateDir, kubeconfig, signal }: Enforcer
     // It opens the queue once it knows all pods, namespaces and policies.
     const answers = async () => isRead(readFileSync(queueTable, 'utf8'), queue)
     const spec = { name, command: builtProgram(name), args, stateDir }
-    await startServer(spec, { answers, limitMs: 30_000, signal })
+    await startServer(spec, { answers, limitMs: 60_000, signal })
     await addPolicyRules()
     return { stop }
   } catch (error) {

@@ -103,7 +103,7 @@ export function registrySpec(stateDir: string, tools: Tools, name: string, http:
 function registryAnswers(stateDir: string, registry: string, signal?: AbortSignal): Promise<void> {
   const ask = async () => (await fetch(`http://${registry}/v2/`, { signal: AbortSignal.timeout(1000) })).ok
   const check = () => assertRunning(stateDir, 'registry')
-  return waitUntil(ask, { what: 'registry', limitMs: 20_000, signal, check })
+  return waitUntil(ask, { what: 'registry', limitMs: 60_000, signal, check })
 }
 
 /** The image of a pod's sandbox: Debian's catatonit, a static program that waits for signals and reaps orphans. */
@@ -120,6 +120,6 @@ async function loadPauseImage(stateDir: string, tools: Tools, signal?: AbortSign
   const ctr = ['--address', containerdSocket(stateDir), '--namespace', 'k8s.io']
   const answers = async () => (await attempt('ctr', [...ctr, 'version'], { signal, timeoutMs: 5000 })) !== null
   const check = () => assertRunning(stateDir, 'containerd')
-  await waitUntil(answers, { what: 'containerd', limitMs: 30_000, signal, check })
+  await waitUntil(answers, { what: 'containerd', limitMs: 60_000, signal, check })
   await run('ctr', [...ctr, 'images', 'import', archive], { signal })
 }

@@ -42,7 +42,7 @@ export interface Postgres extends ServerControl {
 const superuser = 'postgres'
 const user = 'skylab'
 const database = 'bills'
-const startLimitMs = 20_000
+const startLimitMs = 60_000
 
 /** Debian's programs of the newest version; only some of them are in the PATH. */
 export function postgresProgram(name: string): string | null {

@@ -51,7 +51,7 @@ export interface Redis extends ServerControl {
 /** Debian's library that changes the clock of a process. */
 export const fakeTime = `/usr/lib/${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu/faketime/libfaketime.so.1`
 
-export const startLimitMs = 20_000
+export const startLimitMs = 60_000
 
 /** Starts Redis on loopback; resolves when it answers. */
 export async function startRedis(options: RedisOptions): Promise<Redis> {

@@ -22,6 +22,8 @@ import { claimsIn, clientSecret, OpenIdProvider } from '../kit/identity/openid.t
 const requirements = fileURLToPath(new URL('../../hub/requirements/zero-to-jupyterhub.txt', import.meta.url))
 /** The first run installs an environment. */
 const startLimitMs = 300_000
+/** Of one step on a page: a lab stops on a machine that is busy too. */
+const pageLimitMs = 90_000
 
 /** Of a service of this site that reads which services the Hub has. */
 const readerToken = randomBytes(32).toString('hex')
@@ -132,6 +134,7 @@ afterAll(async () => {
 /** Logs in at the provider; returns the page with the lab form. */
 async function login(username: string): Promise<Page> {
   const page = await (await browser.newContext()).newPage()
+  page.setDefaultTimeout(pageLimitMs)
   await page.goto(`${hub.url}/hub/spawn`)
   await page.getByRole('button', { name: /^Sign in with/ }).click()
   await page.getByPlaceholder('Enter any login').fill(username)

@@ -198,7 +198,7 @@ function clusterObject(kind: string, object: KubeObject): ClusterObject {
 export async function eventually<T>(
   what: string,
   question: () => Promise<T>,
-  limitMs = 45_000,
+  limitMs = 90_000,
 ): Promise<NonNullable<T>> {
   let answer: T | undefined
   const ask = async () => {

@@ -19,7 +19,8 @@ export interface Arm {
   disarm(): void
 }
 
-const landLimitMs = 30_000
+/** Against hanging: beside nine other fleets on half a processor a machine took 30 s until it served. */
+const landLimitMs = 90_000
 
 const isStopped = (pid: number) => /^.*\) T /s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 

@@ -140,7 +140,7 @@ export class GatewaySite {
   async #learned(words: string): Promise<void> {
     for (const index of this.gateways.keys()) {
       const hasLearned = async () => (await this.log(index)).includes(words)
-      await waitUntil(hasLearned, { what: `${words} at gateway ${index + 1}`, limitMs: 20_000 })
+      await waitUntil(hasLearned, { what: `${words} at gateway ${index + 1}`, limitMs: 60_000 })
     }
   }
 

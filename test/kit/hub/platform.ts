@@ -15,6 +15,8 @@ import { TcpProxy } from '../network/proxy.ts'
 import { testBed } from '../testbed.ts'
 
 const startLimitMs = 120_000
+/** Of one step on a page. */
+const pageLimitMs = 90_000
 
 /** A lab of a user `gated…` starts when the test opens the gate. A lab of a user `broken…` never starts. */
 const command = `case "$JUPYTERHUB_USER" in
@@ -113,6 +115,7 @@ function platformOf(fleet: Fleet, hubs: ReadonlyMap<HubVersion, HubBehind>, brow
     },
     async login(version, username) {
       const page = await (await browser.newContext()).newPage()
+      page.setDefaultTimeout(pageLimitMs)
       await page.goto(hub(version).url)
       await page.getByLabel('Username').fill(username)
       await page.getByLabel('Password').fill(fleet.as(username).token)

@@ -13,7 +13,7 @@ import { setup } from '../../../dev/setup/setup.ts'
 const config = fileURLToPath(new URL('jupyterhub_config.py', import.meta.url))
 /** The packages of the image for labs. */
 const labRequirements = fileURLToPath(new URL('../../../dev/image/requirements.txt', import.meta.url))
-const startLimitMs = 60_000
+const startLimitMs = 120_000
 
 /** A user's server, as the controller knows a lab. */
 export interface SingleUser {

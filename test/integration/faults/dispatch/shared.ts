@@ -10,7 +10,7 @@ import { type Expected, type Found, Witness } from '../../../kit/dispatch/witnes
 import { controlVariable } from '../../../kit/program/controls.ts'
 import { isWhole } from '../points.ts'
 
-export const patience = { timeout: 60_000, interval: 50 }
+export const patience = { timeout: 120_000, interval: 50 }
 type Checks = {
   readonly [Name in 'toBe' | 'toEqual' | 'toContain' | 'toBeGreaterThan']: (other: unknown) => Promise<void>
 }

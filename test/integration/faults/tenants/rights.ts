@@ -6,7 +6,7 @@ import type { Faults } from '../late-stories.ts'
 import { isWhole } from '../points.ts'
 
 /** How long a right may outlive its wish. In small size another attack runs beside, on as few processors. */
-export const revokedLimitMs = isWhole ? 1_000 : 2_000
+export const revokedLimitMs = isWhole ? 1_000 : 5_000
 
 /** A right, who has it by an LNamespace, and the question of it. */
 interface Right {
