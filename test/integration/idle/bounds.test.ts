@@ -43,8 +43,13 @@ test.concurrent('a lab that hangs is stopped where its rule says so, unless many
   // biome-ignore lint/suspicious/noThenProperty: the word of the configuration; no promise is made of it
   const rules = [{ name: 'strict', warnSeconds: 0, unreachable: { afterSeconds: 3, then: 'stop' } }]
   const { fleet, labs } = await start(context, { rules, probeTimeoutSeconds: 3 })
-  const hung = await Promise.all(Array.from({ length: 2 }, () => labs.make({ behaviour: 'hang' })))
+  const users = [fleet.user(), fleet.user()]
+  const stopping = users.map(({ username }) => fleet.arm('idle.stopping', 'hold', { user: `lab:${username}` }))
+  const hung = await Promise.all(users.map(user => labs.make({ user, behaviour: 'hang' })))
   await Promise.all(Array.from({ length: 4 }, () => labs.make({ behaviour: busy })))
+  // One that does not answer is one of six, which are few, until the other one was found silent too.
+  await Promise.all(stopping.map(arm => arm.landed()))
+  for (const arm of stopping) arm.release()
   await eventually('stops that are held', async () => (await held(fleet)) >= 2)
   expect(await running(fleet)).toHaveLength(6)
   const [first, second] = hung
