@@ -33,6 +33,8 @@ c.JupyterHub.spawner_class = LocalLabs
 c.SimpleLocalProcessSpawner.home_dir_template = str(folder / "home-{username}")
 c.Spawner.cmd = [f"{os.environ['LAB_ENVIRONMENT']}/bin/jupyterhub-singleuser"]
 c.Spawner.args = ["--allow-root"]
+# Six servers at once on a busy machine answer after half a minute, when the Hub would give them up.
+c.Spawner.start_timeout = c.Spawner.http_timeout = 120
 c.Spawner.env_keep = ["PATH", "SKYLAB_BOX", "PYTHONDONTWRITEBYTECODE"]
 c.Spawner.environment = {"PYTHONPATH": os.environ["LAB_PYTHONPATH"]}
 if activity_seconds := os.environ.get("LAB_ACTIVITY_SECONDS"):
