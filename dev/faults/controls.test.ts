@@ -1,10 +1,21 @@
 import { expect, test } from 'vitest'
-import { formatControls, isRed, type Shown } from './controls.ts'
+import { formatControls, isRed, projectsOf, type Shown } from './controls.ts'
 
 const red: Shown = {
   ...{ control: 'no-fence', attack: 'T4 ', expected: /I9/ },
   shown: 'AssertionError: expected\n  + "I9 pod made twice"',
 }
+
+test.each([
+  [['T4 ', 'apps K3 '], ['faults']],
+  [['idle K3 '], ['idle-faults']],
+  [
+    ['idle K3 ', 'apps K3 '],
+    ['idle-faults', 'faults'],
+  ],
+])('projectsOf names each project once when a control has the attacks %j', (names, projects) => {
+  expect(projectsOf({ attacks: names.map(name => ({ name, expected: /I9/ })) })).toEqual(projects)
+})
 
 test('isRed holds when the attack turns red for the expected reason', () => {
   expect(isRed(red)).toBe(true)

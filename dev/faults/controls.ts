@@ -6,8 +6,9 @@ import type { Control } from '../../test/kit/program/control.ts'
 import { controls, controlVariable, edited, isOfCluster } from '../../test/kit/program/controls.ts'
 import { untilPolicy } from '../kube/policy.ts'
 import { UsageError } from '../process/program.ts'
+import type { FileReport } from '../test/counts.ts'
 import { type ClusterRun, onCluster } from '../test/runs.ts'
-import { reportVitest } from '../test/suites.ts'
+import { type Project, reportVitest } from '../test/suites.ts'
 import { environment, type FaultsContext, type FaultsOutcome } from './attacks.ts'
 import type { FaultsOptions } from './options.ts'
 import { columns, parseResults } from './table.ts'
@@ -57,23 +58,24 @@ async function onEditedCluster(context: FaultsContext, run: ClusterRun, control:
   }
 }
 
-/** The project of vitest.config.ts with the attacks of a control. */
-const projectOf = ({ attacks }: Control) =>
-  attacks.every(({ name }) => hasAttack('idle', name)) ? 'idle-faults' : 'faults'
+const projectOf = (attack: string): Project => (hasAttack('idle', attack) ? 'idle-faults' : 'faults')
+
+/** The projects of vitest.config.ts with the attacks of a control, each once. */
+export const projectsOf = ({ attacks }: Pick<Control, 'attacks'>): Project[] => [
+  ...new Set(attacks.map(({ name }) => projectOf(name))),
+]
 
 async function runControl(context: FaultsContext, run: ClusterRun, control: Control): Promise<Shown[]> {
   const { options, results, signal } = context
   const pattern = control.attacks.map(({ name }) => `^${name}`).join('|')
   const without = [control.beside, control.name].filter(each => each !== undefined).join(',')
-  const { report } = await reportVitest({
-    project: projectOf(control),
-    args: ['-t', pattern],
-    env: { ...run.env, ...environment(options, results, control.whole ?? false), [controlVariable]: without },
-    folder: run.folder,
-    signal,
-  })
+  const env = { ...run.env, ...environment(options, results, control.whole ?? false), [controlVariable]: without }
+  const failures: FileReport['assertionResults'][number][] = []
+  for (const project of projectsOf(control)) {
+    const { report } = await reportVitest({ project, args: ['-t', pattern], env, folder: run.folder, signal })
+    failures.push(...report.testResults.flatMap(({ assertionResults }) => assertionResults))
+  }
   const lines = parseResults(readFileSync(results, 'utf8')).filter(each => each.control === without)
-  const failures = report.testResults.flatMap(({ assertionResults }) => assertionResults)
   return control.attacks.map(({ name, expected }): Shown => {
     const words = lines.filter(({ test }) => test.startsWith(name)).flatMap(wordsOf)
     const messages = failures.filter(({ title }) => title?.startsWith(name)).flatMap(each => each.failureMessages ?? [])
