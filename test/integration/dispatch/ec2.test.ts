@@ -7,7 +7,7 @@ import { DispatchFleet, type DispatchFleetOptions } from '../../kit/dispatch/fle
 import { type CloudSite, cloudSite, ec2Types } from '../../kit/dispatch/on-ec2.ts'
 
 const reason = whyNoVms()
-const patience = { timeout: 60_000, interval: 50 }
+const patience = { timeout: 120_000, interval: 50 }
 
 describe.skipIf(reason !== null)(`a fleet on EC2${reason === null ? '' : `, which cannot run here: ${reason}`}`, () => {
   let site: CloudSite

@@ -17,7 +17,7 @@ import { exec, forward, shellAt } from '../../kit/runner/shell.ts'
 
 const mib = 2 ** 20
 const uuid = uuidOf(1)
-const patience = { timeout: 20_000, interval: 200 }
+const patience = { timeout: 60_000, interval: 200 }
 const bytes = randomBytes(mib)
 
 const engines = [...(canRunPodman ? (['podman'] as const) : []), ...(canRunDocker ? (['docker'] as const) : [])]

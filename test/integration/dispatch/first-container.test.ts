@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { DispatchFleet } from '../../kit/dispatch/fleet.ts'
 
-const patience = { timeout: 60_000, interval: 50 }
+const patience = { timeout: 120_000, interval: 50 }
 
 let fleet: DispatchFleet
 beforeAll(async () => {

@@ -6,7 +6,7 @@ import { Keys } from '../../../src/store/keys.ts'
 import { DispatchFleet } from '../../kit/dispatch/fleet.ts'
 import { heal as healBy, poison } from '../../kit/fleet/heal.ts'
 
-const patience = { timeout: 60_000, interval: 50 }
+const patience = { timeout: 120_000, interval: 50 }
 const until = (what: () => unknown) => expect.poll(what, patience)
 
 let fleet: DispatchFleet

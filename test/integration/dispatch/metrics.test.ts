@@ -9,7 +9,7 @@ import { type CloudSite, cloudSite, ec2Types } from '../../kit/dispatch/on-ec2.t
 import { dispatchMetrics, Samples } from '../../kit/dispatch/samples.ts'
 
 const reason = whyNoVms()
-const until = (what: () => unknown) => expect.poll(what, { timeout: 60_000, interval: 50 })
+const until = (what: () => unknown) => expect.poll(what, { timeout: 120_000, interval: 50 })
 const gib = 2 ** 30
 const arvados = (name: string) => `arvados_dispatchcloud_${name}`
 const replicas = 2

@@ -12,7 +12,7 @@ import { hasDockerRegistry, type RealRegistry, startDockerRegistry } from '../..
 import { canRunPodman, configurePodman, hasNetworkPlugins, RealEngine } from '../../kit/runner/real-engine.ts'
 
 const canRun = whyNoVms() === null && canRunPodman && hasDockerRegistry
-const patience = { timeout: 60_000, interval: 50 }
+const patience = { timeout: 120_000, interval: 50 }
 /** Control groups as this machine has them: each controller of version 1 is a mount of its own. */
 const groups = '/sys/fs/cgroup'
 const controllers = readdirSync(groups, { withFileTypes: true })

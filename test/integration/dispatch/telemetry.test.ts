@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ReceivedSpan, TraceReceiver } from '../../../dev/pictures/trace-receiver.ts'
 import { DispatchFleet } from '../../kit/dispatch/fleet.ts'
 
-const patience = { timeout: 60_000, interval: 50 }
+const patience = { timeout: 120_000, interval: 50 }
 const receiver = await TraceReceiver.start()
 let fleet: DispatchFleet
 beforeAll(async () => {

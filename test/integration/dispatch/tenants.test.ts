@@ -8,7 +8,7 @@ import { billingConfig, billTable, type OwnPostgres, ownPostgres, startLimitMs }
 import { DispatchFleet } from '../../kit/dispatch/fleet.ts'
 import { TenantFleet } from '../tenants/tenant-fleet.ts'
 
-const patience = { timeout: 60_000, interval: 100 }
+const patience = { timeout: 120_000, interval: 100 }
 const keyPrefix = 'of-tenants'
 const name = `t${randomBytes(3).toString('hex')}`
 const [physics, biology] = [`${name}-physics`, `${name}-biology`]

@@ -6,7 +6,7 @@ import { runShell } from '../../kit/dispatch/inside.ts'
 import { type CloudSite, cloudSite, ec2Types } from '../../kit/dispatch/on-ec2.ts'
 
 const reason = whyNoVms()
-const patience = { timeout: 60_000, interval: 50 }
+const patience = { timeout: 120_000, interval: 50 }
 
 const server = `require('node:http').createServer((_, answer) => answer.end(require('node:os').hostname()))
   .listen(8080, '127.0.0.1', () => console.log('up'))`

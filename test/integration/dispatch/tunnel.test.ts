@@ -8,7 +8,7 @@ import { WebSocket } from 'ws'
 import { DispatchFleet } from '../../kit/dispatch/fleet.ts'
 import { runShell, type Shown, serverCommand, startShell } from '../../kit/dispatch/inside.ts'
 
-const patience = { timeout: 60_000, interval: 50 }
+const patience = { timeout: 120_000, interval: 50 }
 
 let fleet: DispatchFleet
 let uuid: string

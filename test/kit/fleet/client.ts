@@ -76,7 +76,7 @@ export type Credentials = (username: string, token: string) => Readonly<Record<s
 
 export const defaultOptions = { image_type: 'recommended', size: 'small' } as const
 
-const followLimitMs = 60_000
+const followLimitMs = 120_000
 /** Time between two connections. `retry:` asks for more, but tests have many replicas and little time. */
 const reconnectMs = 50
 const terminal = new Set(['complete', 'failed'])
