@@ -2,6 +2,7 @@
 import { Redis as Client } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Redis } from '../../../dev/redis/redis.ts'
+import { monitorRedis } from '../../kit/store/monitor.ts'
 import { ownRedis } from '../../kit/store/store.ts'
 
 async function start(options: Parameters<typeof ownRedis>[0] = {}): Promise<Redis> {
@@ -69,4 +70,21 @@ test('a Redis can be killed while it is halted, and stopped when it has ended', 
   await server.kill()
   await server.stop()
   await server.stop()
+})
+
+test('monitorRedis gives every command, also those that come with its first answer', async () => {
+  const server = await start()
+  const client = await connect(server)
+  let isOver = false
+  const asking = (async () => {
+    while (!isOver) await Promise.all(Array.from({ length: 20 }, () => client.get('asked')))
+  })()
+  for (let i = 0; i < 20; i += 1) {
+    const heard = Promise.withResolvers<string>()
+    const close = await monitorRedis(server.url, heard.resolve)
+    expect(await heard.promise).toMatch(/^\+[0-9.]+ \[0 .*\] "get" "asked"$/)
+    close()
+  }
+  isOver = true
+  await asking
 })

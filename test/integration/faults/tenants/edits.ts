@@ -2,13 +2,13 @@
  * tenants N4 and N10: replicas agree. After random edits of tenants whose sudoers have nasty names all is as wished, and then
  * nobody writes; nor does a replica that lists everything anew, or take a lease.
  */
-import { Redis } from 'ioredis'
 import { waitUntil } from '../../../../dev/process/api-client.ts'
 import { systemClock } from '../../../../src/base/clock.ts'
 import { selfName } from '../../../../src/tenants/names.ts'
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import { eventually } from '../../../kit/cluster/world.ts'
 import type { AuditedRequest } from '../../../kit/evidence/audit.ts'
+import { monitorRedis } from '../../../kit/store/monitor.ts'
 import { account } from '../../../kit/tenants/objects.ts'
 import type { TenantFleet } from '../../tenants/tenant-fleet.ts'
 import { isWhole } from '../points.ts'
@@ -151,12 +151,10 @@ interface TurnsInRedis {
 
 /** What turns ask Redis for: leases, and bills. The one replica that sends bills looks for them all the time. */
 async function turnsInRedis(fleet: TenantFleet): Promise<TurnsInRedis> {
-  const redis = new Redis(fleet.redis.url)
-  const monitor = await redis.monitor()
   let count = 0
   let lastMs = performance.now()
-  monitor.on('monitor', (_: unknown, words: readonly string[]) => {
-    if (!words.some(word => /:lease-of:(tenant|sudoer):|:bill-marks$/.test(word))) return
+  const close = await monitorRedis(fleet.redis.url, line => {
+    if (!/:lease-of:(tenant|sudoer):|:bill-marks"/.test(line)) return
     count += 1
     lastMs = performance.now()
   })
@@ -167,10 +165,7 @@ async function turnsInRedis(fleet: TenantFleet): Promise<TurnsInRedis> {
       count = 0
     },
     count: () => count,
-    close: () => {
-      monitor.disconnect()
-      redis.disconnect()
-    },
+    close,
   }
 }
 
