@@ -83,11 +83,25 @@ async function stateOf(fleet: Fleet, { user }: wave.Struck) {
   return { namespaceUid: namespace?.metadata.uid, podUid: pod?.metadata.uid, status, body }
 }
 
+/**
+ * A whole lab comes and goes. A stale write leaves only over a connection that outlived the stop, and those of the first that were
+ * held have been idle for too long on a busy machine.
+ */
+async function useConnections(fleet: Fleet): Promise<void> {
+  const url = fleet.url(stopped)
+  const user = fleet.user().at(url)
+  expect((await user.create()).status).toBe(303)
+  expect((await user.follow()).outcome).toBe('complete')
+  expect((await fleet.admin.at(url).delete(user.username)).status).toBe(202)
+  expect((await user.follow()).outcome).toBe('complete')
+}
+
 /** Stops the owner of all these operations, lets heirs take over, and makes the sequel of each. */
 async function stopAndInherit(trial: Trial, fleet: Fleet, all: readonly Case[]) {
   const points = all.map(({ point }) => point)
   const groupOf = (point: Point) => (isLastLook(point) ? lastLook : undefined)
   const struck = await wave.hold(fleet, points, [stopped], { through: fleet.url(heir), groupOf })
+  await useConnections(fleet)
   await Promise.all(heirs.map(index => fleet.start(index)))
   const { pid } = fleet.replica(stopped)
   const stoppedAtMs = Date.now()
