@@ -51,7 +51,7 @@ describe.skipIf(reason !== null)(
     async function ssh(address: string, command: string, key = 'key'): Promise<string> {
       const unknown = ['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'BatchMode=yes']
       // A machine that is gone may have said no last word.
-      const options = [...unknown, 'ConnectTimeout=5', 'ServerAliveInterval=1', 'ServerAliveCountMax=5']
+      const options = [...unknown, 'ConnectTimeout=15', 'ServerAliveInterval=1', 'ServerAliveCountMax=15']
       const args = [
         '-q',
         '-i',

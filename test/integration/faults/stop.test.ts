@@ -84,16 +84,19 @@ async function stateOf(fleet: Fleet, { user }: wave.Struck) {
 }
 
 /**
- * A whole lab comes and goes. A stale write leaves only over a connection that outlived the stop, and those of the first that were
+ * Labs come and go, as many at once as there are stale writes. A stale write leaves only over a connection that outlived the stop, and those of the first that were
  * held have been idle for too long on a busy machine.
  */
 async function useConnections(fleet: Fleet): Promise<void> {
   const url = fleet.url(stopped)
-  const user = fleet.user().at(url)
-  expect((await user.create()).status).toBe(303)
-  expect((await user.follow()).outcome).toBe('complete')
-  expect((await fleet.admin.at(url).delete(user.username)).status).toBe(202)
-  expect((await user.follow()).outcome).toBe('complete')
+  const comeAndGo = async () => {
+    const user = fleet.user().at(url)
+    expect((await user.create()).status).toBe(303)
+    expect((await user.follow()).outcome).toBe('complete')
+    expect((await fleet.admin.at(url).delete(user.username)).status).toBe(202)
+    expect((await user.follow()).outcome).toBe('complete')
+  }
+  await Promise.all(Array.from({ length: 10 }, comeAndGo))
 }
 
 /** Stops the owner of all these operations, lets heirs take over, and makes the sequel of each. */
