@@ -48,6 +48,12 @@ describe.skipIf(reason !== null)(
       return machines.boot({ id: `i-${number}`, address, userData: script(secret) })
     }
 
+    /** Its SSH server starts beside the user data, and may listen later. */
+    async function up({ booted, address }: ReturnType<typeof boot>): Promise<void> {
+      await booted
+      await expect.poll(() => answers(address, 300), { timeout: 20_000 }).toBe(true)
+    }
+
     async function ssh(address: string, command: string, key = 'key'): Promise<string> {
       const unknown = ['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'BatchMode=yes']
       // A machine that is gone may have said no last word.
@@ -67,7 +73,7 @@ describe.skipIf(reason !== null)(
       'a machine lets in whom its user data name, who reads its secret and sees nothing of this machine',
       async () => {
         const machine = boot('s-1')
-        await machine.booted
+        await up(machine)
         keyPair('other')
         expect(await ssh(machine.address, 'cat /run/secret')).toBe('s-1')
         expect(await ssh(machine.address, 'hostname; cat /proc/1/comm')).toBe(`${machine.id}\ncatatonit\n`)
@@ -89,7 +95,7 @@ describe.skipIf(reason !== null)(
       'secrets of user data are in no command line of this machine or of the virtual one',
       async () => {
         const machine = boot('only-for-files-4711')
-        await machine.booted
+        await up(machine)
         const lines = await ssh(machine.address, "cat /proc/*/cmdline | tr '\\0' ' '")
         expect(lines).toContain('sshd')
         expect(lines).not.toContain('4711')
@@ -122,7 +128,7 @@ describe.skipIf(reason !== null)(
       'a cut machine does not answer, runs on, and answers again when mended',
       async () => {
         const machine = boot('a')
-        await machine.booted
+        await up(machine)
         await ssh(machine.address, 'nohup sleep 1000 >/dev/null 2>&1 &')
         await machine.cut()
         expect(await answers(machine.address, 300)).toBe(false)
@@ -137,10 +143,10 @@ describe.skipIf(reason !== null)(
       'a machine that reboots has lost its secret, and has another host key',
       async () => {
         const machine = boot('a')
-        await machine.booted
+        await up(machine)
         const hostKey = machine.read('/etc/ssh/ssh_host_ed25519_key.pub')
         const again = await machines.reboot(machine.id)
-        await again.booted
+        await up(again)
         expect(await ssh(machine.address, 'cat /run/secret || echo none')).toBe('none\n')
         expect(again.read('/etc/ssh/ssh_host_ed25519_key.pub')).not.toBe(hostKey)
       },
