@@ -57,7 +57,7 @@ describe.skipIf(reason !== null)(
     async function ssh(address: string, command: string, key = 'key'): Promise<string> {
       const unknown = ['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'BatchMode=yes']
       // A machine that is gone may have said no last word.
-      const options = [...unknown, 'ConnectTimeout=15', 'ServerAliveInterval=1', 'ServerAliveCountMax=15']
+      const options = [...unknown, 'ConnectTimeout=5', 'ServerAliveInterval=1', 'ServerAliveCountMax=5']
       const args = [
         '-q',
         '-i',
@@ -68,6 +68,17 @@ describe.skipIf(reason !== null)(
       ]
       return (await promisify(execFile)('ssh', args)).stdout
     }
+
+    test(
+      'the bridge keeps its hardware address when the first machine is added',
+      async () => {
+        const address = () => readFileSync(`/sys/class/net/${machines.network.bridge}/address`, 'utf8')
+        const before = address()
+        await up(boot('a'))
+        expect(address()).toBe(before)
+      },
+      limitMs,
+    )
 
     test(
       'a machine lets in whom its user data name, who reads its secret and sees nothing of this machine',
@@ -110,7 +121,7 @@ describe.skipIf(reason !== null)(
       'power-off from within and from without ends all processes',
       async () => {
         const [inner, outer] = [boot('a'), boot('b')]
-        await Promise.all([inner.booted, outer.booted])
+        await Promise.all([up(inner), up(outer)])
         await ssh(inner.address, 'poweroff').catch(() => {})
         await inner.ended
         expect(inner.isRunning).toBe(false)

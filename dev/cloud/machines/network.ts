@@ -64,7 +64,8 @@ async function opened(number: number, lock: Lock): Promise<Network> {
   try {
     await remove(bridge)
     await batch(
-      `link add ${bridge} type bridge`,
+      // Else it has the lowest of its cards: machines would send to the former one for seconds when a card goes.
+      `link add ${bridge} address ${hardwareOf(`${at(0)}.1`)} type bridge`,
       ...quiet(bridge),
       `link set ${bridge} up`,
       `addr add ${at(0)}.1/22 dev ${bridge}`,
