@@ -1,6 +1,7 @@
 import { MessageChannel } from 'node:worker_threads'
 import { expect, test, vi } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
+import { halt } from '../../test/kit/halt.ts'
 import { afterReading } from './awake.ts'
 import { systemClock } from './clock.ts'
 
@@ -55,8 +56,7 @@ test('afterReading rings after what came during a halt when the process was halt
     }),
   )
   port2.postMessage('')
-  const begunMs = performance.now()
-  while (performance.now() - begunMs < 50);
+  halt(50)
   await rung
   port1.close()
   expect(order).toEqual(['read', 'rang'])

@@ -84,8 +84,8 @@ async function stateOf(fleet: Fleet, { user }: wave.Struck) {
 }
 
 /**
- * Labs come and go, as many at once as there are stale writes. A stale write leaves only over a connection that outlived the stop, and those of the first that were
- * held have been idle for too long on a busy machine.
+ * Labs come and go, as many at once as there are stale writes. A stale write leaves only over a connection that outlived the
+ * stop. On a busy machine those of the first that were held have been idle for too long.
  */
 async function useConnections(fleet: Fleet): Promise<void> {
   const url = fleet.url(stopped)

@@ -47,7 +47,7 @@ test.concurrent('a lab that hangs is stopped where its rule says so, unless many
   const stopping = users.map(({ username }) => fleet.arm('idle.stopping', 'hold', { user: `lab:${username}` }))
   const hung = await Promise.all(users.map(user => labs.make({ user, behaviour: 'hang' })))
   await Promise.all(Array.from({ length: 4 }, () => labs.make({ behaviour: busy })))
-  // One that does not answer is one of six, which are few, until the other one was found silent too.
+  // One silent lab of six is stopped. So neither goes on before both are found silent.
   await Promise.all(stopping.map(arm => arm.landed()))
   for (const arm of stopping) arm.release()
   await eventually('stops that are held', async () => (await held(fleet)) >= 2)

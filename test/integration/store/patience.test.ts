@@ -4,6 +4,8 @@ import type { Redis } from '../../../dev/redis/redis.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { Connection, listenMs } from '../../../src/store/connection.ts'
+import { halt } from '../../kit/halt.ts'
+import { opened } from '../../kit/store/opened.ts'
 import { ownRedis } from '../../kit/store/store.ts'
 
 interface Place {
@@ -21,19 +23,10 @@ async function connect(commandTimeoutMs: number): Promise<Place> {
     connection.close()
     await server.stop()
   })
-  const { commands, listening } = connection
-  const ready = [commands, listening].map(client => new Promise(resolve => client.once('ready', resolve)))
-  connection.open()
-  await Promise.all(ready)
+  await opened(connection)
   const closed = { commands: 0, listening: 0 }
   for (const name of ['commands', 'listening'] as const) connection[name].on('close', () => closed[name]++)
   return { server, connection, closed }
-}
-
-/** As a process that is stopped: nothing is read, and timers become due. */
-function halt(ms: number): void {
-  const begunMs = performance.now()
-  while (performance.now() - begunMs < ms);
 }
 
 test('commands are answered, and their connection stays, when this process was halted for longer than both limits', async () => {

@@ -8,6 +8,7 @@ import { Bell } from '../../../src/store/bell.ts'
 import { Connection } from '../../../src/store/connection.ts'
 import type { Ring } from '../../../src/store/rings.ts'
 import { TaskStore } from '../../../src/store/tasks.ts'
+import { opened } from '../../kit/store/opened.ts'
 import { bulk, error, FakeRedis, number } from './fake-redis.ts'
 
 const elsewhere = [
@@ -63,10 +64,7 @@ async function connect(next: () => string | undefined): Promise<Place> {
     connection.close()
     await fake.stop()
   })
-  const { commands, listening } = connection
-  const ready = [commands, listening].map(client => new Promise(resolve => client.once('ready', resolve)))
-  connection.open()
-  await Promise.all(ready)
+  await opened(connection)
   return { fake, connection, troubles }
 }
 

@@ -4,6 +4,7 @@ import { systemClock } from '../../../src/base/clock.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { Connection, type ConnectionOptions } from '../../../src/store/connection.ts'
 import { gatewayAclLine } from '../../../src/store/rights.ts'
+import { opened } from '../store/opened.ts'
 import type { Store } from '../store/store.ts'
 
 /** Its name and password. */
@@ -35,9 +36,6 @@ export async function openAsGateway(
 ): Promise<Connection> {
   const config = configSchema.shape.redis.parse({ url, keyPrefix })
   const connection = new Connection({ config, clock: systemClock, withoutEval: true, ...more })
-  connection.open()
-  for (const link of [connection.commands, connection.listening]) {
-    if (link.status !== 'ready') await new Promise(resolve => link.once('ready', resolve))
-  }
+  await opened(connection)
   return connection
 }

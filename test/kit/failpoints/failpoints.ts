@@ -5,6 +5,7 @@
 import { existsSync, linkSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setFailpoint } from '../../../src/base/failpoint.ts'
+import { halt } from '../halt.ts'
 import { type ArmSpec, folderVariable, goFile, type Mark, markFile, readArms, stopFirst, strikes } from './arms.ts'
 import './skewed-clock.ts'
 
@@ -50,7 +51,7 @@ async function strike(arm: ArmSpec, point: string): Promise<void> {
     case 'hold':
       return released(arm)
     case 'spin':
-      return spin(arm.ms ?? 0)
+      return halt(arm.ms ?? 0)
     case 'throw':
       throw new Error(`a test broke ${point}`)
   }
@@ -80,11 +81,6 @@ function appears(file: string): Promise<void> {
 
 function obey(file: string): void {
   if (readFileSync(file, 'utf8') === stopFirst) process.kill(process.pid, 'SIGSTOP')
-}
-
-function spin(ms: number): void {
-  const end = performance.now() + ms
-  while (performance.now() < end);
 }
 
 if (folder !== undefined) {
