@@ -1,7 +1,7 @@
 import { MessageChannel } from 'node:worker_threads'
 import { expect, test, vi } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
-import { halt } from '../../test/kit/halt.ts'
+import { halt } from '../../test/kit/failpoints/halt.ts'
 import { afterReading } from './awake.ts'
 import { systemClock } from './clock.ts'
 

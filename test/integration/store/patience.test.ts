@@ -4,7 +4,7 @@ import type { Redis } from '../../../dev/redis/redis.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import { Connection, listenMs } from '../../../src/store/connection.ts'
-import { halt } from '../../kit/halt.ts'
+import { halt } from '../../kit/failpoints/halt.ts'
 import { opened } from '../../kit/store/opened.ts'
 import { ownRedis } from '../../kit/store/store.ts'
 

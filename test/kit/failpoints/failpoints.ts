@@ -5,8 +5,8 @@
 import { existsSync, linkSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setFailpoint } from '../../../src/base/failpoint.ts'
-import { halt } from '../halt.ts'
 import { type ArmSpec, folderVariable, goFile, type Mark, markFile, readArms, stopFirst, strikes } from './arms.ts'
+import { halt } from './halt.ts'
 import './skewed-clock.ts'
 
 const folder = process.env[folderVariable]

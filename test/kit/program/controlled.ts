@@ -8,10 +8,10 @@ import { builtProgram, programOf, type TestProgram } from './program.ts'
 
 const checkout = fileURLToPath(new URL('../../..', import.meta.url))
 /**
- * Replicas also load failpoints and toys, with their imports. Replicas that reconcile run from the source. Fleets of tenants
- * and of apps apply their component.
+ * The files and folders that a source without guards has. Replicas also load failpoints and toys, with their imports.
+ * Replicas that reconcile run from the source. Fleets of tenants and of apps apply their component.
  */
-const loaded = [
+export const copied = [
   ...['package.json', 'src', 'k8s/components/tenants', 'k8s/components/apps'],
   ...['test/kit/failpoints', 'test/kit/reconcile', 'test/kit/toy'],
 ]
@@ -56,7 +56,7 @@ function copy(): string {
   const folder = join(testBed().stateDir, 'controls')
   mkdirSync(folder, { recursive: true })
   const root = mkdtempSync(join(folder, 'source-'))
-  for (const path of loaded) cpSync(join(checkout, path), join(root, path), { recursive: true })
+  for (const path of copied) cpSync(join(checkout, path), join(root, path), { recursive: true })
   symlinkSync(join(checkout, 'node_modules'), join(root, 'node_modules'))
   return root
 }

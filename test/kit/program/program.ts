@@ -7,6 +7,13 @@ import { run } from '../../../dev/process/command.ts'
 const checkout = fileURLToPath(new URL('../../..', import.meta.url))
 const kit = 'test/kit'
 
+/** Modules that only tests load. They are the source's own, since they must share the modules of the program. */
+export const beside = {
+  failpoints: `${kit}/failpoints/failpoints.ts`,
+  heap: `${kit}/failpoints/heap.ts`,
+  toy: `${kit}/toy/register.ts`,
+}
+
 /** The command line of a replica. */
 export interface TestProgram {
   /** The script. */
@@ -43,12 +50,6 @@ export async function buildProgram(stateDir: string, signal: AbortSignal): Promi
 
 /** Builds the program of the source at `root` in a new folder. */
 export async function programOf(root: string, dir: string): Promise<TestProgram> {
-  // The source's own failpoints, since they must share the modules of the program.
-  const beside = {
-    failpoints: `${kit}/failpoints/failpoints.ts`,
-    heap: `${kit}/failpoints/heap.ts`,
-    toy: `${kit}/toy/register.ts`,
-  }
   await bundle({ dir, root, beside })
   return programIn(dir)
 }
