@@ -4,7 +4,7 @@ import type { KubeObject } from '../base/domain.ts'
 import { apps } from '../config/apps.ts'
 import { plan } from '../reconcile/plan.ts'
 import { FakeApi } from '../reconcile/testing/api.ts'
-import { type QuotaSights, quotaKind, quotaWatches } from './quotas.ts'
+import { type QuotaSights, quotaKind, quotaName, quotaWatches } from './quotas.ts'
 
 const clock = new ManualClock()
 
@@ -70,4 +70,23 @@ test('a namespace of several groups has no quota, since it would bound all of th
   const shared = { ...physics, chemistry: { namespace: 'physics', quota: { pods: 9 } } }
   expect(actsIn(cluster(), shared)).toEqual([])
   expect(actsIn(await made('skylab'), shared)).toMatchObject([{ act: 'remove', why: 'unwanted' }])
+})
+
+test('the quota is urgent when another hand changes or removes it, and not when more of it is used', async () => {
+  const watches = quotaWatches('skylab')
+  const api = cluster()
+  const sights = {
+    namespaces: api.sight('v1', 'Namespace', watches.namespaces.paths, clock),
+    quotas: api.sight('v1', 'ResourceQuota', watches.quotas.paths, clock),
+  } satisfies QuotaSights
+  const groups = apps.parse({ groups: physics }).groups
+  const [, source] = quotaKind({ sights, installation: 'skylab', groups, unguarded: () => undefined }).sources
+  const urgent: boolean[] = []
+  source!.watch.on(change => urgent.push(...[...source!.keysOf(change)].map(poke => poke.urgent)))
+  const quota = { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: quotaName, namespace: 'physics' } }
+  const made = api.put({ ...quota, spec: { hard: { pods: '3' } } })
+  const used = api.put({ ...made, status: { used: { pods: '1' } } })
+  const raised = api.put({ ...used, spec: { hard: { pods: '30' } } })
+  api.remove({ ...raised, name: quotaName, namespace: 'physics' })
+  expect(urgent).toEqual([false, false, true, true])
 })

@@ -1,5 +1,6 @@
 /** Rights to become root of a namespace, and their ends. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { sudoerKind } from './sudoer-kind.ts'
 import { people, Tenants } from './testing/replicas.ts'
 import { settingsOf, user } from './testing/world.ts'
 
@@ -51,6 +52,19 @@ describe('a user who is sudoer', () => {
     tenants.collect()
     await tenants.pass()
     expect(role()).toBe(true)
+  })
+
+  test('is looked at urgently when the Namespace goes or changes its owner, and not when it comes', async () => {
+    const { world } = tenants.replica()
+    await tenants.made()
+    const source = sudoerKind(world).sources.find(({ watch }) => watch.kind === 'Namespace')!
+    const value = source.watch.get('a')!
+    const previous = { ...value, owners: [] }
+    const common = { namespace: undefined, name: 'a', value }
+    const urgent = ([{ type: 'put' }, { type: 'put', previous }, { type: 'gone' }] as const).flatMap(change =>
+      [...source.keysOf({ ...common, ...change } as never)].map(poke => poke.urgent),
+    )
+    expect(urgent).toEqual([false, true, true])
   })
 
   test('keeps his role when his tenant is deleted with its dependents left behind', async () => {

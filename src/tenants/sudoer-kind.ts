@@ -109,5 +109,6 @@ function* ofNamespace(change: Change<Fact>, { sights, settings }: TenantWorld): 
   const ownersOf = ({ owners }: Fact) => owners.map(({ uid }) => uid).join()
   if (previous && ownersOf(previous) === ownersOf(change.value)) return
   const fact = sights.lnamespaces.get(change.name)
-  if (fact) for (const key of sudoUsers(fact, settings)) yield { key, urgent: false }
+  const urgent = change.type === 'gone' || previous !== undefined
+  if (fact) for (const key of sudoUsers(fact, settings)) yield { key, urgent }
 }
