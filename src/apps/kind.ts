@@ -2,7 +2,6 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import type { AppRoute } from '../base/app-route.ts'
-import { canonical } from '../base/canonical.ts'
 import type { KubeObject } from '../base/domain.ts'
 import { asObject } from '../base/json.ts'
 import { keyOf, placeOf } from '../kube/cache.ts'
@@ -97,14 +96,14 @@ function lockOf(
 
 const writing = (route: AppRoute, routes: RouteWriter): Effect => ({
   name: 'route',
-  mark: `${route.uid} ${canonical(route)}`,
+  mark: `${route.uid} ${JSON.stringify(route)}`,
   apply: () => routes.put(route),
 })
 
 function withdrawing({ address: _, ...route }: AppRoute, routes: RouteWriter): Effect {
   return {
     name: 'route',
-    mark: `${route.uid} withdrawn ${canonical(route)}`,
+    mark: `${route.uid} withdrawn ${JSON.stringify(route)}`,
     apply: () => routes.withdraw(route),
   }
 }

@@ -39,8 +39,9 @@ export class Due {
   async apply(effect: Effect, isSilent: boolean): Promise<void> {
     if (!this.has(effect)) return
     const isWritten = !isSilent && this.names.size === 0 && (await this.#isWritten(effect))
-    if (isWritten) this.#memory.effects.set(effect.name, effect.mark)
-    else this.names.add(effect.name)
+    if (!isWritten) return void this.names.add(effect.name)
+    this.#memory.effects.set(effect.name, effect.mark)
+    this.#memory.effectAtMs = this.#clock.monotonicMs()
   }
 
   /** False if Redis does not answer. */

@@ -36,6 +36,16 @@ export class Holding {
     this.#clock = clock
   }
 
+  /** Whether the last answer did not come in time. */
+  get isSilent(): boolean {
+    return this.#isSilent
+  }
+
+  /** Redis has not answered something else in time. The next turn that asks for a lease finds out. */
+  suspect(): void {
+    this.#isSilent = true
+  }
+
   /** @param acquire null when another has it. A lease that comes too late is given back. */
   async heldSoon(
     acquire: () => Promise<TaskLease | null>,

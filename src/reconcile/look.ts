@@ -1,6 +1,6 @@
 /** One look at a key: what is wanted, what differs, and what the status should say. Pure. */
 
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { canonical } from '../base/canonical.ts'
 import { asObject } from '../base/json.ts'
 import { patchTo } from './merge.ts'
@@ -77,4 +77,4 @@ export function sightOf(act: Act): string {
   return `${placeOf(act)}@${uid}:${digest(canonical([owned, owners]))}`
 }
 
-const digest = (text: string): string => createHash('sha256').update(text).digest('base64')
+const digest = (text: string): string => hash('sha256', text, 'base64')

@@ -1,4 +1,5 @@
 /** The memory of a replica about a key. All of it may be lost. */
+import type { Clock } from '../base/clock.ts'
 import type { Failure } from './failure.ts'
 import { Rivals, type RivalsOptions, rivalsDefaults } from './rivals.ts'
 import { StatusPace } from './status-pace.ts'
@@ -15,6 +16,10 @@ interface Remembered {
   dueAtMs: number
   /** Consecutive looks at which another had the lease. */
   refusals: number
+  /** The replica that does the work of the key, as far as is known: the last to write under its lease. */
+  holder: 'self' | 'other' | 'unknown'
+  /** When this replica wrote an effect, by the monotonic clock. */
+  effectAtMs: number
   /** Consecutive turns that failed, or took too long. */
   failures: number
   /** The last of them, while it is not over. */
@@ -27,6 +32,8 @@ interface Remembered {
 
 export interface Memory extends Remembered {
   readonly options: RivalsOptions
+  /** How often the key was asked for: each time something may look different. */
+  asked: number
   /** The parent of whom all this is remembered; undefined if parents share the key, or before the first look. */
   parentUid: string | undefined
 }
@@ -36,6 +43,7 @@ const statusFactor = 4
 
 export const newMemory = (options: RivalsOptions = rivalsDefaults): Memory => ({
   options,
+  asked: 0,
   parentUid: undefined,
   ...nothing(options),
 })
@@ -51,6 +59,13 @@ export function remember(memory: Memory, parentUid: string): boolean {
   return isOther
 }
 
+/** By then a watch that is behind has caught up. */
+const recentMs = 3_000
+
+/** Whether this replica wrote an effect a moment ago. */
+export const isRecent = ({ effectAtMs }: Memory, clock: Pick<Clock, 'monotonicMs'>): boolean =>
+  clock.monotonicMs() < effectAtMs + recentMs
+
 const nothing = (options: RivalsOptions): Remembered => ({
   rivals: new Rivals(options),
   statusPace: new StatusPace({ ...options, withinMs: statusFactor * options.withinMs }),
@@ -59,6 +74,8 @@ const nothing = (options: RivalsOptions): Remembered => ({
   due: new Set(),
   dueAtMs: 0,
   refusals: 0,
+  holder: 'unknown',
+  effectAtMs: Number.NEGATIVE_INFINITY,
   failures: 0,
   failure: undefined,
   restrictAtMs: 0,

@@ -3,11 +3,13 @@ import { ManualClock } from '../../test/kit/clock.ts'
 import { RetryLater } from '../base/errors.ts'
 import { newMemory } from './memory.ts'
 import { nextLook } from './next.ts'
-import type { TurnEnd } from './turn.ts'
+import type { TurnEnd } from './turn-end.ts'
+
+const asked = { urgent: false, mayLeave: true }
 
 const next = (end: Omit<TurnEnd, 'writes'>, failures = 0) => {
   const memory = { ...newMemory(), failures }
-  return nextLook({ ...end, writes: 0 }, false, memory, new ManualClock())
+  return nextLook({ ...end, writes: 0 }, asked, memory, new ManualClock())
 }
 
 test('nextLook waits as long as the server asks for, up to a minute, and for a backoff', () => {
@@ -21,4 +23,10 @@ test('nextLook is at once when a turn was over for the first time, and later whe
 
 test('nextLook is none after a turn that has left nothing', () => {
   expect([next({ result: 'done' }), next({ result: 'idle' })]).toEqual([undefined, undefined])
+})
+
+test('nextLook after a turn that leaves work to another comes in a second, and counts nothing', () => {
+  const memory = { ...newMemory(), failures: 2 }
+  expect(nextLook({ result: 'deferred', writes: 0 }, asked, memory, new ManualClock())).toEqual({ ms: 1_000 })
+  expect(memory.failures).toBe(2)
 })

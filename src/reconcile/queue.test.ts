@@ -47,8 +47,8 @@ describe('KeyQueue', () => {
     await pass(20)
     queue.add('b', true)
     await pass(20)
-    expect(queue.take()).toEqual({ key: 'b', urgent: true, sinceMs: 1000 })
-    expect(queue.take()).toEqual({ key: 'a', urgent: false, sinceMs: 1000 })
+    expect(queue.take()).toEqual({ key: 'b', urgent: true, sinceMs: 1000, mayLeave: false })
+    expect(queue.take()).toEqual({ key: 'a', urgent: false, sinceMs: 1000, mayLeave: false })
   })
 
   test('gives a key again only when its look is over', async () => {
@@ -71,6 +71,57 @@ describe('KeyQueue', () => {
     await pass(5000)
     await pass(20)
     expect(taken()).toBe('a')
+  })
+
+  test('gives a key that is left to others for a moment only after it, and once', async () => {
+    queue.add('a', false, { mayLeave: true, deferMs: 250 })
+    await pass(200)
+    queue.add('a', false, { mayLeave: true, deferMs: 250 })
+    await pass(20)
+    expect([taken(), queue.depth]).toEqual([undefined, 0])
+    await pass(100)
+    await pass(20)
+    expect(queue.take()).toEqual({ key: 'a', urgent: false, sinceMs: 1000, mayLeave: false })
+    queue.done('a')
+    await pass(1000)
+    await pass(20)
+    expect([taken(), queue.depth]).toEqual([undefined, 0])
+  })
+
+  test('gives a key that is left to others at once when it becomes urgent, or its later time comes', async () => {
+    queue.after('b', 100)
+    for (const key of ['a', 'b']) queue.add(key, false, { mayLeave: true, deferMs: 250 })
+    queue.add('a', true, { mayLeave: true, deferMs: 250 })
+    await pass(100)
+    await pass(20)
+    expect([queue.take(), queue.take()]).toEqual([
+      { key: 'a', urgent: true, sinceMs: 1000, mayLeave: false },
+      { key: 'b', urgent: false, sinceMs: 1000, mayLeave: false },
+    ])
+    for (const key of ['a', 'b']) queue.done(key)
+    await pass(1000)
+    await pass(20)
+    expect(taken()).toBeUndefined()
+  })
+
+  test('gives a key once that is left to others while it waits already', async () => {
+    queue.add('a', false)
+    queue.add('a', false, { mayLeave: true, deferMs: 250 })
+    await pass(20)
+    queue.add('a', false, { mayLeave: true, deferMs: 250 })
+    expect(taken()).toBe('a')
+    queue.done('a')
+    await pass(1000)
+    await pass(20)
+    expect(taken()).toBeUndefined()
+  })
+
+  test('forgets what is left to others when the key is held meanwhile', async () => {
+    queue.add('a', false, { mayLeave: true, deferMs: 250 })
+    queue.after('a', 5000, { hold: true })
+    await pass(400)
+    await pass(20)
+    expect(taken()).toBeUndefined()
   })
 
   test('hears only what is urgent while a key is held', async () => {

@@ -15,12 +15,22 @@ export interface QueueOptions {
   readonly room: number
   /** The share that a key counts for, from when it begins to wait to the end of its look. */
   readonly shareOf: (key: string) => string
+  /** How many later keys of its share may pass one that is not urgent. Default: none */
+  readonly passing?: number
   /** Called when a key can be taken. */
   readonly onReady: () => void
 }
 
+export interface AddOptions {
+  /** Every replica is asked. */
+  readonly mayLeave?: boolean
+  /** The look waits as long, unless it is urgent, and up to 100 ms longer: by then another replica should have acted. */
+  readonly deferMs?: number
+}
+
 export interface LaterOptions {
   readonly urgent?: boolean
+  readonly mayLeave?: boolean
   /** Only urgent asking is heard until then. */
   readonly hold?: boolean
   /** The time since which it waits. Default: from then on. */
@@ -40,6 +50,8 @@ export class KeyQueue {
   readonly #urgent: Lane
   readonly #normal: Lane
   readonly #places: Places
+  /** Left to others for a moment. */
+  readonly #deferred = new Map<string, Asked>()
   /** Asked for while they are busy. */
   readonly #again = new Map<string, Asked>()
   /** The one later time of a key. `hold`: until then it is looked at only if that is urgent. */
@@ -51,30 +63,33 @@ export class KeyQueue {
     this.#options = options
     this.#later = new Later(options.clock)
     this.#urgent = new Lane(options.shareOf)
-    this.#normal = new Lane(options.shareOf)
+    this.#normal = new Lane(options.shareOf, options.passing)
     this.#places = new Places(options.room)
   }
 
-  /** The number of keys that can be taken, or are about to be. */
+  /** The number of keys that can be taken, or are about to be; not those that are left to others. */
   get depth(): number {
     return this.#gathering.size + this.#urgent.size + this.#normal.size + this.#again.size
   }
 
   /** Asks for a look at a key. */
-  add(key: string, urgent: boolean): void {
+  add(key: string, urgent: boolean, { mayLeave = false, deferMs = 0 }: AddOptions = {}): void {
     if (this.#stopped || this.#isHeld(key, urgent)) return
-    this.#add(key, { urgent, sinceMs: this.#options.clock.monotonicMs() })
+    const sinceMs = this.#options.clock.monotonicMs()
+    if (urgent || deferMs === 0 || this.#waits(key)) this.#add(key, { urgent, sinceMs, mayLeave })
+    else if (!this.#deferred.has(key)) this.#defer(key, { urgent, sinceMs, mayLeave: false }, deferMs)
   }
 
   /** Asks for a look in `ms`, and up to 100 ms later. Replaces a look that was asked for with `after` before. */
-  after(key: string, ms: number, { urgent = false, hold = false, sinceMs }: LaterOptions = {}): void {
+  after(key: string, ms: number, options: LaterOptions = {}): void {
+    const { urgent = false, mayLeave = false, hold = false, sinceMs } = options
     if (this.#stopped) return
     const due = { hold }
     this.#due.set(key, due)
     this.#later.after(ms, () => {
       if (this.#due.get(key) !== due) return
       this.#due.delete(key)
-      this.#add(key, { urgent, sinceMs: sinceMs ?? this.#options.clock.monotonicMs() })
+      this.#add(key, { urgent, mayLeave, sinceMs: sinceMs ?? this.#options.clock.monotonicMs() })
     })
   }
 
@@ -105,7 +120,7 @@ export class KeyQueue {
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancelGathering?.()
-    for (const keys of [this.#gathering, this.#urgent, this.#normal, this.#again]) keys.clear()
+    for (const keys of [this.#deferred, this.#gathering, this.#urgent, this.#normal, this.#again]) keys.clear()
     await this.#later.stop()
   }
 
@@ -113,12 +128,27 @@ export class KeyQueue {
     return !urgent && (this.#due.get(key)?.hold ?? false)
   }
 
-  #add(key: string, asked: Asked): void {
-    const { urgent, sinceMs } = asked
+  #waits(key: string): boolean {
+    return this.#gathering.has(key) || [this.#urgent, this.#normal].some(lane => lane.get(key))
+  }
+
+  #defer(key: string, asked: Asked, ms: number): void {
+    this.#deferred.set(key, asked)
+    this.#later.after(ms, () => {
+      if (this.#deferred.get(key) !== asked) return
+      if (this.#isHeld(key, false)) this.#deferred.delete(key)
+      else this.#add(key, asked)
+    })
+  }
+
+  #add(key: string, given: Asked): void {
+    const asked = merged(this.#deferred.get(key), given)
+    this.#deferred.delete(key)
     if (this.#places.has(key)) return void this.#again.set(key, merged(this.#again.get(key), asked))
     const waiting = this.#normal.get(key)
-    if (this.#urgent.get(key) || (waiting && !urgent)) return
-    this.#gathering.set(key, merged(this.#gathering.get(key) ?? waiting, { urgent, sinceMs }))
+    if (this.#urgent.get(key)) return
+    if (waiting && !asked.urgent) return void this.#normal.set(key, merged(waiting, asked))
+    this.#gathering.set(key, merged(this.#gathering.get(key) ?? waiting, asked))
     this.#normal.delete(key)
     this.#cancelGathering ??= this.#options.clock.after(this.#options.gatherMs, () => this.#gathered())
   }
@@ -145,7 +175,8 @@ export class KeyQueue {
   }
 }
 
-const merged = (before: Asked | undefined, { urgent, sinceMs }: Asked): Asked => ({
+const merged = (before: Asked | undefined, { urgent, sinceMs, mayLeave }: Asked): Asked => ({
   urgent: urgent || (before?.urgent ?? false),
   sinceMs: Math.min(sinceMs, before?.sinceMs ?? sinceMs),
+  mayLeave: mayLeave && (before?.mayLeave ?? true),
 })

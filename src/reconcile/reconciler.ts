@@ -12,14 +12,15 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { Breath } from './breath.ts'
 import type { Holding } from './held.ts'
 import { TurnLimit } from './limit.ts'
-import { type Memory, newMemory } from './memory.ts'
+import { isRecent, type Memory, newMemory } from './memory.ts'
 import { nextLook } from './next.ts'
 import { mustRevoke } from './permitted.ts'
 import { KeyQueue, type Taken } from './queue.ts'
 import { keysIn } from './replay.ts'
 import { Resync } from './resync.ts'
 import type { RivalsOptions } from './rivals.ts'
-import { Turn, type TurnEnd } from './turn.ts'
+import { Turn } from './turn.ts'
+import type { TurnEnd } from './turn-end.ts'
 import { TurnLog } from './turn-log.ts'
 import type { Kind } from './types.ts'
 import { type ReconcileClient, Writer } from './writer.ts'
@@ -55,6 +56,10 @@ export interface ReconcilerOptions<World> {
 /** Part of the TTL of a lease that a turn may take. */
 const turnShare = 0.66
 const gatherMs = 20
+/** A few seconds, where hundreds of keys of one share wait. */
+const passing = 32
+/** The holder of a key, if it lives, does by then what its event asks for. */
+const deferMs = 1_000
 const resyncMs = 1_800_000
 
 export class Reconciler<World> {
@@ -76,7 +81,7 @@ export class Reconciler<World> {
     const { clock, kind, room, log } = options
     const { shareOf = namespaceOf } = kind
     this.#options = options
-    this.#queue = new KeyQueue({ clock, gatherMs, room, shareOf, onReady: () => this.#pump() })
+    this.#queue = new KeyQueue({ clock, gatherMs, room, shareOf, passing, onReady: () => this.#pump() })
     this.#breath = new Breath(clock, () => this.#pump())
     this.#log = new TurnLog(kind.name, log, clock)
     this.#resync = new Resync({
@@ -88,7 +93,7 @@ export class Reconciler<World> {
     })
     for (const { watch, keysOf } of kind.sources) {
       const listener = watch.on(change => {
-        for (const { key, urgent } of keysOf(change)) this.#ask(key, urgent)
+        for (const { key, urgent } of keysOf(change)) this.#ask(key, urgent, true)
       })
       this.#unlisten.push(listener)
     }
@@ -114,9 +119,9 @@ export class Reconciler<World> {
     await Promise.all(this.#turns)
   }
 
-  /** Asks for a look at a key. */
+  /** Asks for a look at a key. Only this replica may know why, so it leaves nothing to others. */
   poke(key: string, urgent = false): void {
-    this.#ask(key, urgent)
+    this.#ask(key, urgent, false)
     this.#gauge()
   }
 
@@ -136,9 +141,13 @@ export class Reconciler<World> {
     this.#queue.add(key, false)
   }
 
-  #ask(key: string, urgent: boolean): void {
-    this.#queue.add(key, urgent)
+  /** @param mayLeave every replica is asked */
+  #ask(key: string, urgent: boolean, mayLeave: boolean): void {
     const { kind, clock } = this.#options
+    const memory = this.#memories.get(key)
+    if (memory) memory.asked += 1
+    const isDeferred = mayLeave && memory?.holder === 'other' && !isRecent(memory, clock)
+    this.#queue.add(key, urgent, { mayLeave, deferMs: isDeferred ? deferMs : 0 })
     const limit = urgent ? this.#limits.get(key) : undefined
     if (limit && mustRevoke(kind, key, this.#memoryOf(key), clock)) limit.interrupt()
   }
@@ -164,7 +173,7 @@ export class Reconciler<World> {
     const memory = this.#memoryOf(key)
     let end: TurnEnd
     try {
-      end = await this.#turn(key, memory)
+      end = await this.#turn(taken, memory)
       if (end.result === 'left') await this.#left(key, wasHeld)
     } catch (error) {
       end = { result: 'failed', writes: 0, error }
@@ -175,7 +184,7 @@ export class Reconciler<World> {
     this.#after(taken, memory, end)
   }
 
-  async #turn(key: string, memory: Memory): Promise<TurnEnd> {
+  async #turn({ key, urgent, mayLeave }: Taken, memory: Memory): Promise<TurnEnd> {
     const { kind, kube, clock, leaseTtlMs, leases, holding, leaseKey, lockKey, metrics } = this.#options
     const limit = new TurnLimit(clock, leaseTtlMs * turnShare, this.#stopping.signal)
     this.#limits.set(key, limit)
@@ -200,7 +209,7 @@ export class Reconciler<World> {
     const onDefect = (error: unknown) => this.#log.defect(key, error)
     const outside = { clock, writer, limit, holding, acquire, takeLock, ends, onWrite, onAnswer, onDefect }
     try {
-      return await new Turn({ kind, key, memory, ...outside }).take()
+      return await new Turn({ kind, key, mayLeave: mayLeave && !urgent, memory, ...outside }).take()
     } finally {
       limit.release()
       this.#limits.delete(key)
@@ -220,12 +229,13 @@ export class Reconciler<World> {
   }
 
   /** Asks for the next look at the key, if nothing happens before. */
-  #after({ key, urgent, sinceMs }: Taken, memory: Memory, end: TurnEnd): void {
+  #after(taken: Taken, memory: Memory, end: TurnEnd): void {
+    const { key, sinceMs } = taken
     const { clock } = this.#options
     if (end.result === 'left' || this.#stopping.signal.aborted) return void this.#queue.forget(key)
     if (memory.rivals.leftMs(clock.monotonicMs()) > 0) this.#contended.add(key)
     else this.#contended.delete(key)
-    const next = nextLook(end, urgent, memory, clock)
+    const next = nextLook(end, taken, memory, clock)
     // The asked work is not done yet.
     const isOpen = end.result !== 'idle' && end.result !== 'done'
     if (next) this.#queue.after(key, next.ms, { ...next, sinceMs: isOpen ? sinceMs : undefined })

@@ -14,6 +14,8 @@ export interface ReporterOptions<World> {
   readonly clock: Clock
   readonly writer: Pick<Writer, 'report'>
   readonly look: () => Look | undefined
+  /** Makes the next look a new one. */
+  readonly forget: () => void
   /** Names of what waits for Redis. */
   readonly due: ReadonlySet<string>
   readonly onWrite: (act: string, result: string) => void
@@ -41,13 +43,17 @@ export class Reporter<World> {
    * @throws as `Writer.report`
    */
   async report(): Promise<number | 'behind'> {
-    const { writer, memory, clock, look: lookNow, onWrite } = this.#options
+    const { writer, memory, clock, look: lookNow, forget, onWrite } = this.#options
     for (let round = 0; round < maxRounds; round += 1) {
       const look = lookNow()
       if (!look) return 0
       if (this.#isBehind(look)) return 'behind'
       const change = this.#changeFor(look)
       if (!change) return 0
+      if (round === 0 && isOlder(look, change)) {
+        forget()
+        continue
+      }
       const isFailure = this.#words(look) !== undefined
       if (!isFailure && this.#isDoubtful(look, change)) {
         memory.rivals.suspect(look.wish, clock.monotonicMs())
@@ -111,3 +117,7 @@ export class Reporter<World> {
     return leftMs === 0
   }
 }
+
+/** Whether the parent is another one by now than the look saw: its status would say what is not so. */
+const isOlder = ({ verdict: { parent } }: Look, { patch: { of } }: StatusChange): boolean =>
+  parent === 'shared' || parent.uid !== of.uid || parent.resourceVersion !== of.resourceVersion

@@ -20,6 +20,9 @@ const maxStale = 3
 /** In a pause, what restricts is corrected at most this often. */
 const restrictMs = 1_000
 
+/** What may be done. Without a lease, only revocations or only effects. */
+export type Scope = 'all' | 'revocations' | 'effects'
+
 export interface StagesOptions<World> {
   readonly kind: Pick<Kind<World>, 'sources'>
   readonly memory: Memory
@@ -66,13 +69,13 @@ export class Stages<World> {
    * @param isSilent whether Redis is known to be silent
    * @throws the first failure of a round, and {TurnOver}
    */
-  async carryOut(onlyRevocations: boolean, isSilent: boolean): Promise<void> {
+  async carryOut(scope: Scope, isSilent: boolean): Promise<void> {
     const { memory, ends, look: lookNow } = this.#options
     const done = new Set<string>()
     while (!ends()) {
       const look = lookNow()
       if (!look) return
-      const writes = await this.#permitted(look, onlyRevocations, isSilent)
+      const writes = await this.#permitted(look, scope, isSilent)
       if (writes === 'again') continue
       const isDone = (act: Act) => done.has(signature(act, look.wish))
       const fresh = writes.filter(act => !isDone(act))
@@ -113,11 +116,13 @@ export class Stages<World> {
   }
 
   /** The acts that may be sent now; `again`: more is known than this look shows. Effects come between revocations and all else. */
-  async #permitted(look: Look, onlyRevocations: boolean, isSilent: boolean): Promise<readonly Act[] | 'again'> {
+  async #permitted(look: Look, scope: Scope, isSilent: boolean): Promise<readonly Act[] | 'again'> {
     const { memory, clock } = this.#options
     const writes = writesNow(look, memory, clock.monotonicMs())
-    if (onlyRevocations || writes.some(isRevocation)) return writes.filter(isRevocation)
+    const revocations = writes.filter(isRevocation)
+    if (scope === 'revocations' || revocations.length > 0) return scope === 'effects' ? [] : revocations
     if (!(await this.#apply(look, isSilent))) return 'again'
+    if (scope === 'effects') return []
     const { lock } = look.verdict
     return lock === undefined || writes.length === 0 ? writes : this.#underLock(lock, look, writes)
   }

@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { KubeError } from '../kube/client.ts'
 import { Rarely } from '../telemetry/rarely.ts'
-import type { TurnEnd } from './turn.ts'
+import type { TurnEnd } from './turn-end.ts'
 
 export class TurnLog {
   readonly #log: Log

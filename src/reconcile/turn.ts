@@ -1,9 +1,11 @@
 /**
  * One turn of one key: look; if something is to be done, take the lease, act stage by stage, and report. Each stage is
- * planned anew by what is seen then. The lease spares work: what is sent is guarded by UID and version alone.
+ * planned anew by what is seen then. The lease spares work: what is sent is guarded by UID and version alone. Where only effects
+ * are due it is not taken: that would cost more than it spares, since the script that writes the same again changes nothing.
  *
  * | Redis | another has the lease | what is done |
  * |---|---|---|
+ * | answers | not asked | effects, if nothing else is due |
  * | answers | no | everything |
  * | answers | yes | nothing; at the second look only revocations |
  * | silent | unknown | everything but effects, and what needs a lock |
@@ -15,48 +17,26 @@ import type { TaskLease } from '../leases/leases.ts'
 import { Due } from './due.ts'
 import { Failure, statusName } from './failure.ts'
 import type { Held, Holding } from './held.ts'
+import { LastLook, type TurnWriter } from './last-look.ts'
 import { type TurnLimit, TurnOver } from './limit.ts'
-import { type Look, lookAt, sightOf } from './look.ts'
-import { type Memory, remember } from './memory.ts'
+import { type Look, sightOf } from './look.ts'
+import { isRecent, type Memory, remember } from './memory.ts'
 import { effectsOf, isHeld, writesNow } from './permitted.ts'
 import { isRevocation, nextWrites } from './plan.ts'
 import { losesParent, Reader } from './reader.ts'
 import { Reporter } from './reporter.ts'
 import { Stages } from './stages.ts'
+import type { TurnEnd, TurnResult } from './turn-end.ts'
 import type { Act, Kind } from './types.ts'
-import type { Writer } from './writer.ts'
-
-/**
- * - `idle`: nothing was to be done;
- * - `left`: the key is none of ours any more;
- * - `refused`: another replica has the lease, or the lock;
- * - `over`: the time was over, or the process ends;
- * - `cut`: a revocation has come, which has a turn of its own;
- * - `due`: done but for what waits for Redis;
- * - `held`: done but for what failed a moment ago;
- * - `failed`: a write was refused, or not answered.
- */
-export type TurnResult = 'idle' | 'done' | 'left' | 'refused' | 'over' | 'cut' | 'due' | 'held' | 'failed'
-
-export interface TurnEnd {
-  readonly result: TurnResult
-  /** Number of writes that were accepted. */
-  readonly writes: number
-  /** When to look again, by the clock of the epoch. */
-  readonly dueMs?: number | undefined
-  /** More must be done already. */
-  readonly isBehind?: boolean
-  readonly error?: unknown
-  /** The words of the error, in at most 1,000 characters; undefined for a defect. */
-  readonly words?: string | undefined
-}
 
 export interface TurnOptions<World> {
   readonly kind: Kind<World>
   readonly key: string
+  /** Every replica was asked for the look, and it is not urgent. */
+  readonly mayLeave: boolean
   readonly memory: Memory
   readonly clock: Clock
-  readonly writer: Writer
+  readonly writer: TurnWriter
   readonly limit: TurnLimit
   readonly holding: Holding
   /** Takes the lease of the key; null when another has it. @throws {RetryLater} when Redis does not answer */
@@ -80,6 +60,7 @@ const toldFailures = 3
 export class Turn<World> {
   readonly #options: TurnOptions<World>
   readonly #due: Due
+  readonly #last: LastLook<World>
   readonly #reader: Reader
   readonly #reporter: Reporter<World>
   readonly #stages: Stages<World>
@@ -91,30 +72,41 @@ export class Turn<World> {
   #lease: Held | undefined
 
   constructor(options: TurnOptions<World>) {
-    const { kind, key, memory, clock, writer, limit, ends, holding, takeLock, onDefect, onWrite, onAnswer } = options
+    const { kind, key, memory, clock, limit, ends, holding, takeLock, onDefect, onWrite, onAnswer } = options
     this.#options = options
+    this.#last = new LastLook(kind, key, memory)
+    const writer = this.#last.noticing(options.writer)
     this.#due = new Due(memory, limit, clock)
     this.#reader = new Reader({ parent: kind.parent, memory, writer, clock, limit })
     const look = () => this.#look()
     const common = { kind, memory, clock, writer, look, onWrite }
     const outside = { holding, takeLock, onDefect, onAnswer, ends }
     this.#stages = new Stages({ ...common, ...outside, reader: this.#reader, due: this.#due, limit })
-    this.#reporter = new Reporter({ ...common, key, due: this.#due.names })
+    const forget = () => this.#last.forget()
+    this.#reporter = new Reporter({ ...common, key, due: this.#due.names, forget })
   }
 
   /** Never throws, but for a defect of the kind. */
   async take(): Promise<TurnEnd> {
     const { kind, memory, clock, holding, limit } = this.#options
     const first = this.#look()
-    const look = first && (await this.#reader.waiting(first)) ? this.#look() : first
+    let look = first && (await this.#reader.waiting(first)) ? this.#look() : first
     if (!look) return this.#end('left')
-    const isUndone = this.#note(look)
-    if (!this.#hasWork(look)) {
-      memory.refusals = 0
-      return this.#over('idle')
+    let isUndone = this.#note(look)
+    if (!this.#needsLease(look)) memory.refusals = 0
+    if (!this.#hasWork(look)) return this.#over('idle')
+    if (this.#isLeft(look)) return this.#leave()
+    if (!this.#needsLease(look) && !holding.isSilent) {
+      const end = await this.#ended(() => this.#applyEffects())
+      if (end) return end
+      look = this.#look() ?? look
+      isUndone = this.#note(look)
     }
     const revokes = this.#writesNow(look).some(isRevocation)
     this.#lease = await this.#hold(revokes)
+    if (this.#lease === 'refused') memory.holder = 'other'
+    // The versions in it may be old by now.
+    if (revokes) this.#last.forget()
     if (limit.isInterrupted) {
       await holding.giveBack(this.#lease)
       return this.#end('cut')
@@ -129,7 +121,7 @@ export class Turn<World> {
     if (this.#lease === 'silent' && !revokes) await clock.sleep(Math.random() * spreadMs)
     try {
       if (isUndone || losesParent(look, kind.parent)) await this.#stages.readParents(look)
-      return await this.#act(onlyRevocations)
+      return await this.#owning(() => this.#ended(() => this.#act(onlyRevocations)))
     } finally {
       await Promise.all([this.#stages.lock, this.#lease].map(held => holding.giveBack(held)))
     }
@@ -143,12 +135,53 @@ export class Turn<World> {
   }
 
   async #act(onlyRevocations: boolean): Promise<TurnEnd> {
+    await this.#stages.carryOut(onlyRevocations ? 'revocations' : 'all', this.#lease === 'silent')
+    if (onlyRevocations || this.#stages.lock === 'refused') return this.#end('refused')
+    if (this.#options.ends()) return this.#end('over')
+    await this.#report()
+    return this.#over('done')
+  }
+
+  /** The holder is the last that wrote under the lease. While Redis is silent, it is nobody. */
+  async #owning(act: () => Promise<TurnEnd>): Promise<TurnEnd> {
+    const { memory } = this.#options
+    const former = memory.holder
+    if (typeof this.#lease === 'object') memory.holder = 'self'
+    const end = await act()
+    if (this.#lease === 'silent') memory.holder = end.writes > 0 ? 'unknown' : former
+    else if (end.writes > 0) memory.holder = 'self'
+    else if (former !== 'self') memory.holder = end.result === 'done' ? 'other' : former
+    return end
+  }
+
+  /** @returns undefined if more is to be done now */
+  async #applyEffects(): Promise<TurnEnd | undefined> {
+    const waited = this.#due.names.size
+    await this.#stages.carryOut('effects', false)
+    if (this.#due.names.size > waited) this.#options.holding.suspect()
+    if (this.#options.ends()) return this.#end('over')
+    const look = this.#look()
+    return look && this.#needsLease(look) ? undefined : this.#over('done')
+  }
+
+  /**
+   * Whether effects and status are left to another replica for now: the one that has made all objects, as far as is seen, writes
+   * them too. What this replica may have written by a watch that was behind it corrects itself.
+   */
+  #isLeft(look: Look): boolean {
+    const { memory, clock, mayLeave } = this.#options
+    if (!mayLeave || memory.holder === 'self' || isRecent(memory, clock)) return false
+    return look.acts.length === 0 && look.verdict.standing.length > 0 && look.verdict.onlyRevocations === undefined
+  }
+
+  #leave(): TurnEnd {
+    this.#options.memory.holder = 'other'
+    return this.#end('deferred')
+  }
+
+  async #ended<T extends TurnEnd | undefined>(work: () => Promise<T>): Promise<T | TurnEnd> {
     try {
-      await this.#stages.carryOut(onlyRevocations, this.#lease === 'silent')
-      if (onlyRevocations || this.#stages.lock === 'refused') return this.#end('refused')
-      if (this.#options.ends()) return this.#end('over')
-      await this.#report()
-      return this.#over('done')
+      return await work()
     } catch (error) {
       if (this.#options.limit.isInterrupted) return this.#end('cut')
       if (error instanceof TurnOver || this.#options.ends()) return this.#end('over')
@@ -178,9 +211,9 @@ export class Turn<World> {
   }
 
   #look(): Look | undefined {
-    const { kind, key, clock, memory } = this.#options
+    const { clock, memory } = this.#options
     const nowMs = clock.wallMs()
-    const look = lookAt(kind, key, nowMs)
+    const look = this.#last.at(nowMs)
     const dueMs = look?.verdict.dueMs
     // This look sees all that was due.
     this.#dueMs = dueMs !== undefined && dueMs > nowMs ? dueMs : undefined
@@ -200,13 +233,20 @@ export class Turn<World> {
   }
 
   #hasWork(look: Look): boolean {
-    if (effectsOf(look).some(effect => this.#due.has(effect)) || this.#writesNow(look).length > 0) return true
-    return this.#reporter.isDue(look)
+    return effectsOf(look).some(effect => this.#due.has(effect)) || this.#needsLease(look)
+  }
+
+  #needsLease(look: Look): boolean {
+    return this.#writesNow(look).length > 0 || this.#reporter.isDue(look)
   }
 
   #writesNow(look: Look): readonly Act[] {
     const { memory, clock } = this.#options
     return writesNow(look, memory, clock.monotonicMs())
+  }
+
+  get #writes(): number {
+    return this.#stages.writes + this.#reports
   }
 
   /** The end of a turn that has done what it could. */
@@ -218,7 +258,7 @@ export class Turn<World> {
 
   #end(result: TurnResult): TurnEnd {
     this.#options.memory.due = this.#due.names
-    return { result, writes: this.#stages.writes + this.#reports, dueMs: this.#dueMs, isBehind: this.#isBehind }
+    return { result, writes: this.#writes, dueMs: this.#dueMs, isBehind: this.#isBehind }
   }
 }
 

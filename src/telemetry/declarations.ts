@@ -6,7 +6,7 @@ export function metricsOfDeclarations(registers: Registry[]) {
   return {
     reconcileTurns: new Counter({
       name: 'skylab_reconcile_turns_total',
-      help: 'Looks at the objects of one custom resource, by its kind and result (idle: nothing to do; done; left: it is gone; refused: another replica is at it; over: it took too long; cut: a revocation has come; due: done except for what waits for Redis; held: done except for what failed a moment ago; failed)',
+      help: 'Looks at the objects of one custom resource, by its kind and result (idle: nothing to do; done; left: it is gone; refused: another replica is at it; deferred: effects or the status are left to another replica for a second; over: it took too long; cut: a revocation has come; due: done except for what waits for Redis; held: done except for what failed a moment ago; failed)',
       labelNames: ['kind', 'result'] as const,
       registers,
     }),

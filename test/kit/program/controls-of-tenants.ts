@@ -154,8 +154,9 @@ export const controlsOfTenants: readonly Control[] = [
     edits: [
       {
         file: turn,
-        find: "await this.#stages.carryOut(onlyRevocations, this.#lease === 'silent')",
-        replace: "await this.#report()\n      await this.#stages.carryOut(onlyRevocations, this.#lease === 'silent')",
+        find: "await this.#stages.carryOut(onlyRevocations ? 'revocations' : 'all', this.#lease === 'silent')",
+        replace:
+          "await this.#report()\n      await this.#stages.carryOut(onlyRevocations ? 'revocations' : 'all', this.#lease === 'silent')",
       },
       {
         file: 'src/reconcile/reporter.ts',
