@@ -6,7 +6,7 @@ import type { KubeObject } from '../base/domain.ts'
 import { asObject } from '../base/json.ts'
 import { keyOf, placeOf } from '../kube/cache.ts'
 import type { Change } from '../kube/picture.ts'
-import { isParent } from '../reconcile/facts.ts'
+import { isAnothers, isParent } from '../reconcile/facts.ts'
 import type { Effect, Fact, Hold, Kind, Lock, Poke, Source, Verdict } from '../reconcile/types.ts'
 import { groupLabel } from './names.ts'
 import { type AppPlan, planOf, withoutPods } from './plan.ts'
@@ -153,15 +153,14 @@ function* ofObject(change: Change<Fact>, { sights }: AppWorld): Generator<Poke> 
   const key = keyOf(namespace, id)
   if (!sights.applications.get(key)) return
   const previous = type === 'put' ? change.previous : undefined
-  const isSame = previous !== undefined && isDeepStrictEqual(ownOf(previous), ownOf(value))
-  if (isSame && isDeepStrictEqual(shownOf(previous), shownOf(value))) return
-  yield { key, urgent: type === 'gone' || (previous !== undefined && !isSame) }
+  const urgent = isAnothers(change)
+  if (previous && !urgent && isDeepStrictEqual(shownOf(previous), shownOf(value))) return
+  yield { key, urgent }
 }
 
 /** The app that owns an object, as the object says. */
 const idOf = ({ owners }: Fact): string | undefined => owners.find(owner => isParent(owner, appParent))?.name
 
-const ownOf = ({ owned, owners, deleting }: Fact) => [owned, owners, deleting]
 const shownOf = (fact: Fact) => (fact as ShownFact).shown
 
 function* ofPod(change: Change<Fact>): Generator<Poke> {

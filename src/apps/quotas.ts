@@ -2,12 +2,11 @@
  * The kind *quota*: the ResourceQuota of a group's namespace, as `apps.groups` has it. It belongs to its Namespace, so that it ends
  * with it, and no app's coming or going changes it. Pure.
  */
-import { isDeepStrictEqual } from 'node:util'
 import type { KubeObject } from '../base/domain.ts'
 import type { AppsConfig } from '../config/apps.ts'
 import { keyOf } from '../kube/cache.ts'
 import { labels } from '../kube/labels.ts'
-import type { Change } from '../kube/picture.ts'
+import { isAnothers } from '../reconcile/facts.ts'
 import type { Sight } from '../reconcile/sight.ts'
 import type { Fact, Kind, Path, Verdict, Wanted } from '../reconcile/types.ts'
 import { appLabels, appLabelValue } from './words.ts'
@@ -68,13 +67,6 @@ export function quotaKind(world: QuotaWorld): Kind<QuotaWorld> {
     desired: desiredQuota,
     report: () => undefined,
   }
-}
-
-/** What has come was just made. An end, or another wish than before, is another's hand; a count of what is used is not. */
-function isAnothers(change: Change<Fact>): boolean {
-  if (change.type === 'gone') return true
-  const ownOf = ({ owned, owners }: Fact) => [owned, owners]
-  return change.previous !== undefined && !isDeepStrictEqual(ownOf(change.previous), ownOf(change.value))
 }
 
 function desiredQuota(name: string, { sights, installation, groups, unguarded }: QuotaWorld): Verdict {

@@ -1,7 +1,9 @@
 /** Objects as facts and as wishes: our part of them. Pure. */
+import { isDeepStrictEqual } from 'node:util'
 import { canonical } from '../base/canonical.ts'
 import type { KubeObject } from '../base/domain.ts'
 import { asObject, type JsonObject } from '../base/json.ts'
+import type { Change } from '../kube/picture.ts'
 import { selected } from './merge.ts'
 import type { Fact, OwnerReference, ParentKind, Path, Wanted } from './types.ts'
 
@@ -22,6 +24,14 @@ export function factOf(object: KubeObject, paths: readonly Path[]): Fact {
     owned: selected(object, [...paths, lastPath]),
   }
 }
+
+/** Whether an event tells of another's hand, or of an end. What has come was just made; what others count or say is none of ours. */
+export function isAnothers(change: Change<Fact>): boolean {
+  if (change.type === 'gone') return true
+  return change.previous !== undefined && !isDeepStrictEqual(ownOf(change.previous), ownOf(change.value))
+}
+
+const ownOf = ({ owned, owners, deleting }: Fact) => [owned, owners, deleting]
 
 /** The compared and patched part of a wish: neither its name nor its owners. */
 export function contentOf({

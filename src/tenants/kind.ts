@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { keyOf } from '../kube/cache.ts'
 import type { Change } from '../kube/picture.ts'
+import { isAnothers } from '../reconcile/facts.ts'
 import { refKey, refOf } from '../reconcile/plan.ts'
 import type { Fact, Hold, Kind, Poke, Source, Verdict, Wanted } from '../reconcile/types.ts'
 import { billingEffects, billingOf, isBilled } from './billing.ts'
@@ -106,10 +107,9 @@ function holding(
  * of another's hand, or of an end, is urgent; what has come is not, since it was just made.
  */
 export function pokes(change: Change<Fact>, key: string): readonly Poke[] {
-  const previous = change.type === 'put' ? change.previous : undefined
-  const ownOf = ({ owned, owners, deleting }: Fact) => [owned, owners, deleting]
-  if (previous && isDeepStrictEqual(ownOf(previous), ownOf(change.value))) return []
-  return [{ key, urgent: change.type === 'gone' || previous !== undefined }]
+  const isNew = change.type === 'put' && change.previous === undefined
+  const urgent = isAnothers(change)
+  return isNew || urgent ? [{ key, urgent }] : []
 }
 
 function sourcesOf(world: TenantWorld): readonly Source[] {
