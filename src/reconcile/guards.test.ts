@@ -94,12 +94,7 @@ test('Reconciler reads the parent before it undoes a change of an object that an
   await Promise.all([first.reconciler.stop(), first.colours.stop()])
   for (const sight of Object.values(sights)) samples.api.catchUp(sight)
   await samples.pass(500)
-  const reads: string[] = []
-  const { get } = samples.api.client
-  samples.api.client.get = (object, options) => {
-    reads.push(`${object.kind} ${object.name}`)
-    return get(object, options)
-  }
+  const reads = samples.reads()
   changeImage('theirs:1')
   await samples.pass(500)
   expect(reads).toEqual(['Sample one'])

@@ -1,10 +1,9 @@
 /** Which of several replicas does the work of a key, and what the others leave to it. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { SampleSights } from '../../test/kit/reconcile/sample.ts'
 import { Fenced, RetryLater } from '../base/errors.ts'
-import { holding } from './testing/kinds.ts'
+import { holding, noting } from './testing/kinds.ts'
 import { Samples } from './testing/samples.ts'
-import type { Effect, Kind } from './types.ts'
+import type { Effect } from './types.ts'
 
 let samples: Samples
 beforeEach(() => {
@@ -89,15 +88,8 @@ describe('Reconciler beside others', () => {
 
   test('leaves a key that it alone is asked for to nobody, also when another had its lease', async () => {
     let note = ''
-    const noting = (kind: Kind<SampleSights>): Kind<SampleSights> => ({
-      ...kind,
-      report: (...args) => {
-        const told = kind.report(...args)
-        return told && { ...told, status: { ...told.status, note } }
-      },
-    })
     samples.api.onWrite = () => samples.clock.sleep(50)
-    const [holder, { reconciler }] = [samples.replica(), samples.replica({ change: noting })]
+    const [holder, { reconciler }] = [samples.replica(), samples.replica({ change: noting(() => note) as never })]
     samples.put('one')
     await samples.pass(2_000)
     await holder.reconciler.stop()

@@ -1,6 +1,6 @@
 /** How often a turn looks, and when the last look does not count. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { holding, looksOf } from './testing/kinds.ts'
+import { holding, looksOf, noting } from './testing/kinds.ts'
 import { Samples } from './testing/samples.ts'
 
 let samples: Samples
@@ -73,15 +73,7 @@ describe('Reconciler and its looks', () => {
 
   test('says of a parent only what it has looked at when it wrote the parent itself meanwhile', async () => {
     let note = ''
-    const { reconciler, sights } = samples.replica({
-      change: kind => ({
-        ...kind,
-        report: (...args) => {
-          const told = kind.report(...args)
-          return told && { ...told, status: { ...told.status, note } }
-        },
-      }),
-    })
+    const { reconciler, sights } = samples.replica({ change: noting(() => note) as never })
     samples.put('one')
     await samples.pass(2_000)
     const late = Promise.withResolvers<void>()
@@ -110,12 +102,7 @@ describe('Reconciler and its looks', () => {
     })
     samples.put('one')
     await samples.pass(2_000)
-    const reads: string[] = []
-    const { get } = samples.api.client
-    samples.api.client.get = (object, options) => {
-      reads.push(object.kind)
-      return get(object, options)
-    }
+    const reads = samples.reads()
     mark = '2'
     reconciler.poke('n/one')
     await samples.pass(100)
@@ -123,6 +110,6 @@ describe('Reconciler and its looks', () => {
     await samples.pass(50)
     written.resolve()
     await samples.pass(500)
-    expect([reads, samples.names('Service')]).toEqual([['Sample'], ['s-one']])
+    expect([reads, samples.names('Service')]).toEqual([['Sample one'], ['s-one']])
   })
 })

@@ -22,8 +22,8 @@ type NextAsked = Pick<Asked, 'urgent' | 'mayLeave'>
 const refusedMs = 400
 /** It is asked for less and less often, unless the work is urgent. */
 const mostRefused = 4
-/** Another replica should have done by then what was left to it. */
-const leftMs = 1_000
+/** The holder of a key, if it lives, has done by then what was left to it. */
+export const leftMs = 1_000
 /** A look costs no request, so a step of the wall clock is noticed after this time. */
 const longestMs = 60_000
 const backoff: Backoff = { baseMs: 1_000, capMs: 60_000 }

@@ -145,8 +145,8 @@ export class KeyQueue {
     const asked = merged(this.#deferred.get(key), given)
     this.#deferred.delete(key)
     if (this.#places.has(key)) return void this.#again.set(key, merged(this.#again.get(key), asked))
-    const waiting = this.#normal.get(key)
     if (this.#urgent.get(key)) return
+    const waiting = this.#normal.get(key)
     if (waiting && !asked.urgent) return void this.#normal.set(key, merged(waiting, asked))
     this.#gathering.set(key, merged(this.#gathering.get(key) ?? waiting, asked))
     this.#normal.delete(key)

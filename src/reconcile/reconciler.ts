@@ -13,7 +13,7 @@ import { Breath } from './breath.ts'
 import type { Holding } from './held.ts'
 import { TurnLimit } from './limit.ts'
 import { isRecent, type Memory, newMemory } from './memory.ts'
-import { nextLook } from './next.ts'
+import { leftMs, nextLook } from './next.ts'
 import { mustRevoke } from './permitted.ts'
 import { KeyQueue, type Taken } from './queue.ts'
 import { keysIn } from './replay.ts'
@@ -58,8 +58,6 @@ const turnShare = 0.66
 const gatherMs = 20
 /** A few seconds, where hundreds of keys of one share wait. */
 const passing = 32
-/** The holder of a key, if it lives, does by then what its event asks for. */
-const deferMs = 1_000
 const resyncMs = 1_800_000
 
 export class Reconciler<World> {
@@ -147,7 +145,7 @@ export class Reconciler<World> {
     const memory = this.#memories.get(key)
     if (memory) memory.asked += 1
     const isDeferred = mayLeave && memory?.holder === 'other' && !isRecent(memory, clock)
-    this.#queue.add(key, urgent, { mayLeave, deferMs: isDeferred ? deferMs : 0 })
+    this.#queue.add(key, urgent, { mayLeave, deferMs: isDeferred ? leftMs : 0 })
     const limit = urgent ? this.#limits.get(key) : undefined
     if (limit && mustRevoke(kind, key, this.#memoryOf(key), clock)) limit.interrupt()
   }

@@ -88,20 +88,24 @@ export class Turn<World> {
 
   /** Never throws, but for a defect of the kind. */
   async take(): Promise<TurnEnd> {
-    const { kind, memory, clock, holding, limit } = this.#options
     const first = this.#look()
-    let look = first && (await this.#reader.waiting(first)) ? this.#look() : first
+    const look = first && (await this.#reader.waiting(first)) ? this.#look() : first
     if (!look) return this.#end('left')
-    let isUndone = this.#note(look)
-    if (!this.#needsLease(look)) memory.refusals = 0
-    if (!this.#hasWork(look)) return this.#over('idle')
+    const isUndone = this.#note(look)
+    const needsLease = this.#needsLease(look)
+    if (!needsLease) this.#options.memory.refusals = 0
+    if (!needsLease && !effectsOf(look).some(effect => this.#due.has(effect))) return this.#over('idle')
     if (this.#isLeft(look)) return this.#leave()
-    if (!this.#needsLease(look) && !holding.isSilent) {
-      const end = await this.#ended(() => this.#applyEffects())
-      if (end) return end
-      look = this.#look() ?? look
-      isUndone = this.#note(look)
-    }
+    if (needsLease || this.#options.holding.isSilent) return this.#takeLease(look, isUndone)
+    const end = await this.#ended(() => this.#applyEffects())
+    if (end) return end
+    const after = this.#look() ?? look
+    return this.#takeLease(after, this.#note(after))
+  }
+
+  /** @param isUndone whether others have changed what was as wished */
+  async #takeLease(look: Look, isUndone: boolean): Promise<TurnEnd> {
+    const { kind, memory, clock, holding, limit } = this.#options
     const revokes = this.#writesNow(look).some(isRevocation)
     this.#lease = await this.#hold(revokes)
     if (this.#lease === 'refused') memory.holder = 'other'
@@ -166,7 +170,7 @@ export class Turn<World> {
 
   /**
    * Whether effects and status are left to another replica for now: the one that has made all objects, as far as is seen, writes
-   * them too. What this replica may have written by a watch that was behind it corrects itself.
+   * them too. What this replica wrote a moment ago it corrects at once: its watch may have been behind.
    */
   #isLeft(look: Look): boolean {
     const { memory, clock, mayLeave } = this.#options
@@ -230,10 +234,6 @@ export class Turn<World> {
     if (writes.length > 0) return memory.rivals.found(wish, writes.map(sightOf).join(), clock.monotonicMs())
     if (acts.length === 0) memory.rivals.reached(wish)
     return false
-  }
-
-  #hasWork(look: Look): boolean {
-    return effectsOf(look).some(effect => this.#due.has(effect)) || this.#needsLease(look)
   }
 
   #needsLease(look: Look): boolean {

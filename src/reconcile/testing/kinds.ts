@@ -25,3 +25,14 @@ export const looksOf =
       return kind.desired(...args)
     },
   })
+
+/** The kind with a note in each status. */
+export const noting =
+  (note: () => string) =>
+  (kind: AnyKind): AnyKind => ({
+    ...kind,
+    report: (...args) => {
+      const told = kind.report(...args)
+      return told && { ...told, status: { ...told.status, note: note() } }
+    },
+  })

@@ -132,6 +132,17 @@ export class Samples {
     }
   }
 
+  /** What is read from now on, as `<kind> <name>`. */
+  reads(): readonly string[] {
+    const reads: string[] = []
+    const { get } = this.api.client
+    this.api.client.get = (object, options) => {
+      reads.push(`${object.kind} ${object.name}`)
+      return get(object, options)
+    }
+    return reads
+  }
+
   /** Forgets the writes so far. */
   written(): string[] {
     return this.api.writes.splice(0)
