@@ -78,7 +78,10 @@ test('GraphQL makes, shows and stops an app as REST does', async () => {
   expect((await ask(primehubQueries.create, { data: body })).data.createPhApplication).toEqual({ id: 'graph' })
   await fleet.phase('graph', 'Ready')
   const where = { id: 'graph' }
-  const { phApplication } = (await ask(primehubQueries.app, { where })).data
+  const shown = async () => (await ask(primehubQueries.app, { where })).data.phApplication
+  // The watch of this replica may be behind.
+  await eventually('it is shown so', async () => (await shown()).status === 'Ready')
+  const phApplication = await shown()
   expect(phApplication).toMatchObject({ appName: 'mlflow', status: 'Ready', env, svcEndpoints: [expect.any(String)] })
   expect(phApplication.pods[0].logEndpoint).toMatch(/^https:\/\/platform\.example\.org\/api\/logs\/pods\/app-graph-/)
   expect((await ask(primehubQueries.stop, { where })).data.stopPhApplication.stop).toBe(true)
