@@ -148,7 +148,7 @@ export const controlsOfTenants: readonly Control[] = [
     ],
   },
   {
-    // A turn says what it is about to do as done, and then does it.
+    // A turn says what it is about to do as done, and then does it, so late that whoever looks sees it.
     name: 'status-first',
     attacks: [{ name: 'tenants N11 ', expected: /Ready was said while/ }],
     edits: [
@@ -156,7 +156,7 @@ export const controlsOfTenants: readonly Control[] = [
         file: turn,
         find: "await this.#stages.carryOut(onlyRevocations ? 'revocations' : 'all', this.#lease === 'silent')",
         replace:
-          "await this.#report()\n      await this.#stages.carryOut(onlyRevocations ? 'revocations' : 'all', this.#lease === 'silent')",
+          "await this.#report()\n      await this.#options.clock.sleep(500)\n      await this.#stages.carryOut(onlyRevocations ? 'revocations' : 'all', this.#lease === 'silent')",
       },
       {
         file: 'src/reconcile/reporter.ts',
