@@ -10,13 +10,19 @@ import { type Connection, type Entry, listenMs } from './connection.ts'
 import { valueIn } from './fields.ts'
 import { type Missed, parseRing, type Ring } from './rings.ts'
 
+/** The pause after a reading. */
+export interface Pauses {
+  /** For each ring in it. */
+  readonly forRingMs: number
+  readonly mostMs: number
+}
+
 /**
- * The pause after a reading, for each ring in it. A ring that comes alone is heard soon, and under load one call reads many:
+ * A pause for each ring. A ring that comes alone is heard soon, and under load one call reads many:
  * each call wakes the process twice, which takes longer than the rings that it reads. At less than 100 rings a second the
  * pauses shrink again after a delay, at more they grow.
  */
-const gatherMs = 10
-const gatherAtMostMs = 50
+const soon: Pauses = { forRingMs: 10, mostMs: 50 }
 /** How often the place is compared with the newest entry on the command connection. */
 const compareMs = 2_000
 /** How long the two may differ: a reading notices a lower number only after its whole waiting time. */
@@ -37,24 +43,30 @@ export class BellOf<R> {
   readonly #clock: Clock
   readonly #parse: (fields: readonly string[]) => R | undefined
   readonly #onError: (error: unknown) => void
+  readonly #pauses: Pauses
   readonly #listeners = new Set<(ring: R | Missed) => void>()
   readonly #closing = new AbortController()
   /** Undefined until the listening connection has read its place. */
   #place: Place | undefined
 
-  /** @param parse reads the fields of an entry; rings for which it returns undefined are skipped */
+  /**
+   * @param parse reads the fields of an entry; rings for which it returns undefined are skipped
+   * @param pauses default: rings are heard soon
+   */
   constructor(
     connection: Connection,
     key: string,
     clock: Clock,
     parse: (fields: readonly string[]) => R | undefined,
     onError: (error: unknown) => void = () => {},
+    pauses: Pauses = soon,
   ) {
     this.#connection = connection
     this.#key = key
     this.#clock = clock
     this.#parse = parse
     this.#onError = onError
+    this.#pauses = pauses
   }
 
   on(listener: (ring: R | Missed) => void): () => void {
@@ -86,7 +98,8 @@ export class BellOf<R> {
           this.#notify({ what: 'missed' })
         }
         const rings = await this.#hear(this.#place)
-        if (rings > 0) await this.#clock.sleep(Math.min(rings * gatherMs, gatherAtMostMs))
+        const { forRingMs, mostMs } = this.#pauses
+        if (rings > 0) await this.#clock.sleep(Math.min(rings * forRingMs, mostMs))
       } catch (error) {
         this.#connection.note(error)
         // Rings may be lost before the connection is back, and the numbers would not show it.

@@ -13,7 +13,7 @@
  */
 import type { Clock } from '../../base/clock.ts'
 import { parseSubject, type Subject } from '../../base/subject.ts'
-import { BellOf } from '../bell.ts'
+import { BellOf, type Pauses } from '../bell.ts'
 import type { Connection } from '../connection.ts'
 import { valueIn } from '../fields.ts'
 import type { Keys } from '../keys.ts'
@@ -53,7 +53,7 @@ export function parseAppRing(fields: readonly string[]): AppRung | undefined {
 }
 
 export class AppsBell extends BellOf<AppRung> {
-  constructor(connection: Connection, keys: Keys, clock: Clock, onError?: (error: unknown) => void) {
-    super(connection, keys.apps.bell, clock, parseAppRing, onError)
+  constructor(connection: Connection, keys: Keys, clock: Clock, onError?: (error: unknown) => void, pauses?: Pauses) {
+    super(connection, keys.apps.bell, clock, parseAppRing, onError, pauses)
   }
 }
