@@ -31,6 +31,8 @@ const maxLabel = 63
  * instead, which nothing can read: compare it with `groupLabel` of the groups that you know.
  */
 export function groupLabel(group: string): string {
+  // Most names are such, and each look at an app needs some.
+  if (/^[a-z0-9]{1,55}$/.test(group)) return escapedStart + group
   const bytes = [...Buffer.from(group, 'utf8')]
   const escaped = escapedStart + bytes.map(escapedByte).join('')
   if (escaped.length <= maxLabel) return escaped

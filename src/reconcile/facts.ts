@@ -46,6 +46,17 @@ export function contentOf({
   return Object.keys(kept).length === 0 ? rest : { ...rest, metadata: kept }
 }
 
+const texts = new WeakMap<KubeObject, string>()
+
+/** The content of a wish, as a text that is equal for equal contents. It is made once for each object, which must stay as it is. */
+export function contentText(object: KubeObject): string {
+  const known = texts.get(object)
+  if (known !== undefined) return known
+  const text = canonical(contentOf(object))
+  texts.set(object, text)
+  return text
+}
+
 /**
  * The object as it is created: one that is compared by `covers` carries its own wish.
  * @throws {Error} for a Secret that is compared by `covers`, whose values must not be in an annotation
@@ -53,14 +64,15 @@ export function contentOf({
 export function objectToCreate({ object, compare }: Wanted): KubeObject {
   if (compare !== 'covers') return object
   if (object.kind === 'Secret') throw new Error('a Secret must be compared exactly')
-  const annotations = { ...object.metadata.annotations, [lastAnnotation]: canonical(contentOf(object)) }
+  const annotations = { ...object.metadata.annotations, [lastAnnotation]: contentText(object) }
   return { ...object, metadata: { ...object.metadata, annotations } }
 }
 
-/** The wish of before, by the object itself; empty if it cannot be read. */
-export function lastWish({ owned }: Fact): JsonObject {
+/** The wish of before, by the object itself; empty if it cannot be read. Mostly it is the same as the wish of now. */
+export function lastWish({ owned }: Fact, now: KubeObject): JsonObject {
   const text = asObject(asObject(owned.metadata).annotations)[lastAnnotation]
   if (typeof text !== 'string') return {}
+  if (text === contentText(now)) return contentOf(now)
   try {
     return asObject(JSON.parse(text))
   } catch {

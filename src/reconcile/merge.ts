@@ -22,29 +22,38 @@ export function patchTo(wanted: unknown, live: unknown, last: unknown): unknown 
   return differenceAt([], wanted, live, last)
 }
 
-function differenceAt(path: Path, wanted: unknown, live: unknown, last: unknown): unknown {
+/** @param path of the values; it is changed on the way, since a look compares hundreds of fields */
+function differenceAt(path: string[], wanted: unknown, live: unknown, last: unknown): unknown {
   if (isObject(wanted)) return isObject(live) ? objectPatch(path, wanted, live, asObject(last)) : wanted
   if (Array.isArray(wanted)) {
     if (!Array.isArray(live) || live.length !== wanted.length) return wanted
     const former = Array.isArray(last) ? last : []
     const isSame = wanted.every(
-      (element, i) => differenceAt([...path, String(i)], element, live[i], former[i]) === undefined,
+      (element, i) => differenceBelow(path, String(i), element, live[i], former[i]) === undefined,
     )
     return isSame ? undefined : wanted
   }
   return isSameValue(path, wanted, live) ? undefined : wanted
 }
 
-function objectPatch(path: Path, wanted: JsonObject, live: JsonObject, last: JsonObject): JsonObject | undefined {
+function differenceBelow(path: string[], name: string, wanted: unknown, live: unknown, last: unknown): unknown {
+  path.push(name)
+  const difference = differenceAt(path, wanted, live, last)
+  path.pop()
+  return difference
+}
+
+function objectPatch(path: string[], wanted: JsonObject, live: JsonObject, last: JsonObject): JsonObject | undefined {
   const patch: [string, unknown][] = []
-  for (const [name, value] of Object.entries(wanted)) {
-    if (value === undefined || (value === null && fieldOf(live, name) === undefined)) continue
-    const own = differenceAt([...path, name], value, fieldOf(live, name), fieldOf(last, name))
+  for (const name of Object.keys(wanted)) {
+    const [value, standing] = [wanted[name], fieldOf(live, name)]
+    if (value === undefined || (value === null && standing === undefined)) continue
+    const own = differenceBelow(path, name, value, standing, fieldOf(last, name))
     if (own !== undefined) patch.push([name, own])
   }
   for (const name of Object.keys(last)) {
-    const isWanted = fieldOf(wanted, name) !== undefined
-    if (!isWanted && fieldOf(live, name) !== undefined) patch.push([name, null])
+    const isGone = last[name] !== undefined && fieldOf(wanted, name) === undefined
+    if (isGone && fieldOf(live, name) !== undefined) patch.push([name, null])
   }
   return patch.length === 0 ? undefined : Object.fromEntries(patch)
 }

@@ -3,7 +3,7 @@ import type { KubeObject } from '../base/domain.ts'
 import { lastAnnotation } from './facts.ts'
 import { firstStage, nextWrites, plan, wishText } from './plan.ts'
 import { object, owner, parent, parentFact, paths, planned, rights, seen, sharing, wish } from './testing/plans.ts'
-import type { Act, Wanted } from './types.ts'
+import type { Act, Path, Wanted } from './types.ts'
 
 const short = (act: Act) => [act.act, act.stage, ...(act.act === 'remove' ? [act.why] : [])]
 
@@ -142,6 +142,20 @@ describe('plan', () => {
     expect(() => planned([wish({ ...object('a'), kind: 'Pod' })], [])).toThrow('no source shows v1 Pod')
   })
 
+  test.each<[string, object, string | undefined]>([
+    ['all of what is owned', { spec: { a: 1, b: { c: 2 } }, data: { x: { y: 1 } } }, undefined],
+    ['a field without a value', { data: { z: undefined } }, undefined],
+    ['a field beside what is owned', { data: { x: 1, z: 1 } }, 'no source owns data.z of a ConfigMap'],
+    ['nothing where something below is owned', { data: null }, 'no source owns data of a ConfigMap'],
+  ])('judges a wish of %s by the paths of its source', (_what, more, message) => {
+    const owned: Path[] = [['spec'], ['spec', 'a'], ['data', 'x']]
+    const sources = [{ watch: { apiVersion: 'v1', kind: 'ConfigMap' }, paths: owned }]
+    const judged = () =>
+      plan({ objects: [wish(object('a', more))], standing: [], parent: parentFact }, { parent, sources })
+    if (message === undefined) expect(judged()).toHaveLength(1)
+    else expect(judged).toThrow(message)
+  })
+
   test('awaits what is being deleted', () => {
     const fact = { ...seen(object('a')), deleting: true }
     expect(planned([wish(object('a'))], [fact]).map(short)).toEqual([['await', 1]])
@@ -198,6 +212,13 @@ describe('plan', () => {
     ])
   })
 
+  test('leaves a field alone that the wish of now and of before names without a value', () => {
+    const wanted = wish(object('a', { data: { x: '1', y: undefined } }), { compare: 'covers' })
+    const made = (planned([wanted], [])[0] as { object: KubeObject }).object
+    const filled = seen({ ...made, data: { x: '1', y: 'by default' } })
+    expect(planned([wanted], [filled])).toEqual([])
+  })
+
   test('refuses a wish without a parent, a wish of one name twice, and a Secret with its wish in an annotation', () => {
     expect(() => planned([wish(object('a', {}, []))], [])).toThrow('has no Sample as its owner')
     expect(() => planned([wish(object('a')), wish(object('a'))], [])).toThrow('is wanted twice')
@@ -235,5 +256,12 @@ describe('nextWrites', () => {
 test('wishText depends on the wishes, not on the order of their fields', () => {
   const [a, b] = [object('a', { data: { x: '1', y: '2' } }), object('a', { data: { y: '2', x: '1' } })]
   expect(wishText([wish(a)])).toBe(wishText([wish(b)]))
-  expect(wishText([wish(a)])).not.toBe(wishText([wish(object('a', { data: { x: '1' } }))]))
+  const others = [
+    wish(object('a', { data: { x: '1' } })),
+    wish(object('b', { data: { x: '1', y: '2' } })),
+    wish(object('a', { data: { x: '1', y: '2' } }, [owner('p2')])),
+    ...[wish(a, { stage: 2 }), wish(a, { compare: 'covers' }), wish({ ...a, kind: 'Secret' })],
+    wish({ ...a, metadata: { ...a.metadata, labels: { x: 'y' } } }),
+  ]
+  expect(new Set([wish(a), ...others].map(each => wishText([each]))).size).toBe(1 + others.length)
 })

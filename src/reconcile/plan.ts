@@ -4,8 +4,9 @@ import type { KubeObject } from '../base/domain.ts'
 import type { JsonObject } from '../base/json.ts'
 import { keyOf } from '../kube/cache.ts'
 import type { ObjectRef } from '../kube/kinds.ts'
-import { contentOf, isParent, lastWish, objectToCreate } from './facts.ts'
+import { contentOf, contentText, isParent, lastWish, objectToCreate } from './facts.ts'
 import { patchTo, valueAt, withValueAt } from './merge.ts'
+import { checkOwned, unowned } from './owned.ts'
 import type { Act, Alter, Fact, Hold, OwnedKind, OwnerReference, ParentKind, Path, Remove, Wanted } from './types.ts'
 
 /** The stage of acts that take something away. */
@@ -80,7 +81,14 @@ export function nextWrites(acts: readonly Act[]): Act[] {
 
 /** A text that is equal for equal wishes. */
 export const wishText = (objects: readonly Wanted[]): string =>
-  canonical(objects.map(({ object, stage, compare }) => ({ object, stage, compare })))
+  objects
+    .map(({ object, stage, compare }) => `${stage} ${compare} ${headText(object)} ${contentText(object)}`)
+    .join('\n')
+
+/** What is no content. */
+function headText({ apiVersion, kind, metadata: { labels: _labels, annotations: _annotations, ...rest } }: KubeObject) {
+  return canonical([apiVersion, kind, rest])
+}
 
 export const refOf = ({ apiVersion, kind, metadata: { name, namespace } }: KubeObject): ObjectRef => ({
   apiVersion,
@@ -139,12 +147,12 @@ function changesOf(
 }
 
 /** The middle of the three-way patch: fields of it that are not wanted any more go. */
-function formerWish({ compare }: Wanted, fact: Fact): JsonObject {
+function formerWish({ object, compare }: Wanted, fact: Fact): JsonObject {
   switch (compare) {
     case 'exact':
       return fact.owned
     case 'covers':
-      return lastWish(fact)
+      return lastWish(fact, object)
     case 'part':
       return {}
   }
@@ -198,19 +206,8 @@ const mayAdopt = ({ adopts }: Wanted, fact: Fact, { kind }: Parent): boolean =>
  * @throws {Error} with the field
  */
 function checkWish(wish: Wanted, { paths, grants = [], watch }: OwnedKind): void {
-  checkOwned(contentOf(wish.object), [], paths, watch.kind)
+  checkOwned(contentOf(wish.object), paths, watch.kind)
   for (const path of grants) {
     if (!paths.some(own => own.every((name, i) => path[i] === name))) throw unowned(path, watch.kind)
   }
 }
-
-function checkOwned(value: unknown, at: Path, owned: readonly Path[], kind: string): void {
-  const below = owned.filter(path => at.every((name, i) => path[i] === name))
-  if (owned.some(path => path.every((name, i) => at[i] === name))) return
-  if (below.length === 0 || typeof value !== 'object' || value === null) throw unowned(at, kind)
-  for (const [name, inner] of Object.entries(value)) {
-    if (inner !== undefined) checkOwned(inner, [...at, name], owned, kind)
-  }
-}
-
-const unowned = (path: Path, kind: string) => new Error(`no source owns ${path.join('.')} of a ${kind}`)
