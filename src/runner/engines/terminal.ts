@@ -26,12 +26,25 @@ export function inTerminal(command: readonly string[], { columns, rows }: Size):
   return ['script', '--quiet', '--return', '--echo', 'always', '--command', sized, '/dev/null']
 }
 
-/** @param pid of `script`. A terminal that is gone has no size. */
-export function resize(pid: number, { columns, rows }: Size): void {
+/** Terminals whose size is being set, by the pid of `script`, and the last size that was asked for meanwhile. */
+const setting = new Map<number, Size | undefined>()
+
+/**
+ * One size is set after another, and the last one stays: two that are set at once may end in any order.
+ * @param pid of `script`. A terminal that is gone has no size.
+ */
+export function resize(pid: number, size: Size): void {
+  if (setting.has(pid)) return void setting.set(pid, size)
   const index = terminalOf(pid)
   if (index === undefined) return
-  const args = ['-F', `/dev/pts/${index}`, 'rows', String(rows), 'cols', String(columns)]
-  spawn('stty', args, { stdio: 'ignore' }).on('error', () => {})
+  setting.set(pid, undefined)
+  const args = ['-F', `/dev/pts/${index}`, 'rows', String(size.rows), 'cols', String(size.columns)]
+  const stty = spawn('stty', args, { stdio: 'ignore' }).on('error', () => {})
+  stty.once('close', () => {
+    const next = setting.get(pid)
+    setting.delete(pid)
+    if (next) resize(pid, next)
+  })
 }
 
 /** The number of the terminal whose other end this process has. */
