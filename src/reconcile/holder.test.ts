@@ -1,7 +1,7 @@
 /** Which of several replicas does the work of a key, and what the others leave to it. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Fenced, RetryLater } from '../base/errors.ts'
-import { holding, noting } from './testing/kinds.ts'
+import { type AnyKind, holding, noting } from './testing/kinds.ts'
 import { Samples } from './testing/samples.ts'
 import type { Effect } from './types.ts'
 
@@ -34,6 +34,34 @@ async function holderAndOther() {
   await samples.pass(8_000)
   samples.api.onWrite = () => {}
   return replicas
+}
+
+const withoutMade = ({ sources }: AnyKind) => sources.map(source => ({ ...source, made: false }))
+
+/**
+ * A sample that one replica has begun, while it waits at another one, whose place the write of another sample has until `free`.
+ * `end` lets the first one go on. `asked`: how often replicas have asked for its lease
+ */
+async function begunByOther(made = true) {
+  const [zero, one] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  samples.api.onWrite = (verb, { name, kind }) => {
+    if (name === 's-zero') return zero.promise
+    return verb === 'create' && name === 's-one' && kind === 'Deployment' ? one.promise : undefined
+  }
+  const change = (kind: AnyKind): AnyKind => ({ ...kind, ...(!made && { sources: withoutMade(kind) }) })
+  samples.replica({ room: 1, change: change as never })
+  samples.put('zero')
+  await samples.pass(100)
+  const begun = samples.replica()
+  const keys: string[] = []
+  const { acquireTask } = samples.leases
+  samples.leases.acquireTask = key => {
+    keys.push(key)
+    return acquireTask(key)
+  }
+  samples.put('one')
+  await samples.pass(200)
+  return { begun, free: zero.resolve, end: one.resolve, asked: () => keys.filter(key => key === 'sample:n/one').length }
 }
 
 /** An event that is not urgent, at all replicas. */
@@ -122,17 +150,100 @@ describe('Reconciler beside others', () => {
     expect([ms[0]! > 900, ms[1]! < 400]).toEqual([true, true])
   })
 
-  test('does at once what comes first when it knows of no other', async () => {
+  test('does at once what comes first when all stands since before it began', async () => {
     const holder = samples.replica()
-    const { sights } = samples.replica()
-    for (const sight of Object.values(sights)) samples.api.stall(sight)
     samples.put('one')
     await samples.pass(1_000)
     await holder.reconciler.stop()
-    for (const sight of Object.values(sights)) samples.api.catchUp(sight)
+    samples.replica()
     await samples.pass(1_000)
+    touch()
+    await samples.pass(100)
     samples.api.remove(service)
     expect(await msUntil(() => samples.names('Service').length > 0)).toBeLessThan(100)
+  })
+
+  test.each([
+    ['leaves a key that waits to the replica whose objects come', true, [1, 1]],
+    ['leaves no key for objects that others may make too', false, [1, 2]],
+  ])('%s', async (_title, made, times) => {
+    const { asked, free, end } = await begunByOther(made)
+    const before = asked()
+    free()
+    await samples.pass(300)
+    expect([before, asked()]).toEqual(times)
+    end()
+  })
+
+  test('does the rest of a key that waited after a second when the replica whose objects came is gone', async () => {
+    const { begun, free, end } = await begunByOther()
+    samples.api.onWrite = () => {}
+    free()
+    void begun.reconciler.stop()
+    samples.leases.held.clear()
+    const ms = await msUntil(() => samples.phase('one') === 'Ready')
+    end()
+    expect([ms > 500, ms < 1_200]).toEqual([true, true])
+  })
+
+  test.each([
+    ['of nobody', []],
+    ['of another’s parent', [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x' }]],
+  ])('leaves nothing to a stranger whose object comes, and is %s', async (_whose, ownerReferences) => {
+    const { free, end } = await begunByOther()
+    samples.put('two')
+    const metadata = { name: 's-two', namespace: 'n', ownerReferences }
+    samples.api.put({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: {} })
+    samples.leases.held.clear()
+    free()
+    const ms = await msUntil(() => samples.get('Sample', 'two')!.status !== undefined)
+    end()
+    expect(ms).toBeLessThan(500)
+  })
+
+  test('does a key soon when the replica that has begun it dies with its lease, however much is new', async () => {
+    const { begun, free, end } = await begunByOther()
+    samples.api.onWrite = () => samples.clock.sleep(20)
+    for (let i = 0; i < 300; i += 1) samples.put(`new-${i}`)
+    free()
+    void begun.reconciler.stop()
+    await samples.pass(3_000)
+    samples.leases.held.clear()
+    const ms = await msUntil(() => samples.phase('one') === 'Ready')
+    const count = samples.names('Service').length
+    end()
+    samples.api.onWrite = () => {}
+    await samples.pass(3_000)
+    expect([ms < 2_500, count < 250]).toEqual([true, true])
+  })
+
+  test('does a key soon after it was left to others, however much is new', async () => {
+    samples.replica({ room: 8 })
+    samples.api.onWrite = () => samples.clock.sleep(20)
+    for (let i = 0; i < 20; i += 1) samples.put(`old-${i}`)
+    const { metadata } = samples.put('left')
+    for (let i = 0; i < 300; i += 1) samples.put(`new-${i}`)
+    await samples.pass(50)
+    const owner = { apiVersion: 'sample.skylab.dev/v1', kind: 'Sample', name: 'left', uid: metadata.uid! }
+    const made = { name: 's-left', namespace: 'n', ownerReferences: [owner] }
+    samples.api.put({ apiVersion: 'v1', kind: 'ConfigMap', metadata: made, data: {} } as never)
+    const ms = await msUntil(() => samples.phase('left') !== undefined)
+    const count = samples.names('Service').length
+    samples.api.onWrite = () => {}
+    await samples.pass(2_000)
+    expect([ms > 900, ms < 1_700, count < 200]).toEqual([true, true, true])
+  })
+
+  test('is left nothing by itself while Redis is silent', async () => {
+    samples.leases.silent = true
+    const { sights } = samples.replica()
+    samples.api.stall(sights.services)
+    samples.put('one')
+    await samples.pass(5_000)
+    samples.api.catchUp(sights.services)
+    await samples.pass(2_000)
+    samples.api.remove(service)
+    expect(await msUntil(() => samples.names('Service').length > 0)).toBeLessThan(500)
   })
 
   test('tells at once of a stranger’s object when nobody has done the work before', async () => {

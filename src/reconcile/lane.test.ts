@@ -4,7 +4,7 @@ import { Lane } from './lane.ts'
 const keys = Array.from({ length: 200 }, (_, i) => `k${i}`)
 
 function order(passing: number, random: () => number): string[] {
-  const lane = new Lane(() => 'share', passing, random)
+  const lane = new Lane(() => 'share', { passing, random })
   for (const key of keys) lane.set(key, { urgent: false, sinceMs: 0, mayLeave: false })
   return keys.map(() => lane.take(() => true)!.key)
 }
@@ -33,11 +33,7 @@ test('Lane gives keys of a share in another order at each replica when some may 
 
 test('Lane keeps the place of a key when it is asked for again', () => {
   const ranks = [0.9, 0.1, 0.5].values()
-  const lane = new Lane(
-    () => 'share',
-    10,
-    () => ranks.next().value!,
-  )
+  const lane = new Lane(() => 'share', { passing: 10, random: () => ranks.next().value! })
   for (const key of ['a', 'b', 'c', 'a']) lane.set(key, { urgent: false, sinceMs: 0, mayLeave: false })
   expect([1, 2, 3].map(() => lane.take(() => true)!.key)).toEqual(['b', 'c', 'a'])
 })
@@ -45,13 +41,22 @@ test('Lane keeps the place of a key when it is asked for again', () => {
 test('Lane lets the last key pass that may pass, and no later one', () => {
   const first = (lucky: number) => {
     const ranks = keys.map((_, place) => (place === lucky ? 0 : 0.999)).values()
-    const lane = new Lane(
-      () => 'share',
-      10,
-      () => ranks.next().value!,
-    )
+    const lane = new Lane(() => 'share', { passing: 10, random: () => ranks.next().value! })
     for (const key of keys) lane.set(key, { urgent: false, sinceMs: 0, mayLeave: false })
     return lane.take(() => true)!.key
   }
   expect([first(9), first(10)]).toEqual(['k9', 'k0'])
+})
+
+test('Lane gives keys of the groups of a share in turns, and none delays other shares', () => {
+  const lane = new Lane(key => key[0]!, { groupOf: key => key[1]! })
+  const asked = { urgent: false, sinceMs: 0, mayLeave: false }
+  for (const key of ['ax1', 'ax2', 'ax3', 'ay4', 'ay5', 'az6', 'bx7', 'by8']) lane.set(key, asked)
+  lane.delete('ay5')
+  const taken = [1, 2, 3, 4, 5, 6, 7].map(() => lane.take(() => true)!.key)
+  expect([taken, lane.size, lane.take(() => true)]).toEqual([
+    ['ax1', 'bx7', 'ay4', 'by8', 'az6', 'ax2', 'ax3'],
+    0,
+    undefined,
+  ])
 })

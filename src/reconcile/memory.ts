@@ -16,7 +16,7 @@ interface Remembered {
   dueAtMs: number
   /** Consecutive looks at which another had the lease. */
   refusals: number
-  /** The replica that does the work of the key, as far as is known: the last to write under its lease. */
+  /** The replica that does the work of the key, as far as is known: the last to write under its lease, or one that makes its objects. */
   holder: 'self' | 'other' | 'unknown'
   /** When this replica wrote an effect, by the monotonic clock. */
   effectAtMs: number
@@ -32,6 +32,8 @@ interface Remembered {
 
 export interface Memory extends Remembered {
   readonly options: RivalsOptions
+  /** Whether a turn was taken. */
+  wasTaken: boolean
   /** How often the key was asked for: each time something may look different. */
   asked: number
   /** The parent of whom all this is remembered; undefined if parents share the key, or before the first look. */
@@ -43,6 +45,7 @@ const statusFactor = 4
 
 export const newMemory = (options: RivalsOptions = rivalsDefaults): Memory => ({
   options,
+  wasTaken: false,
   asked: 0,
   parentUid: undefined,
   ...nothing(options),

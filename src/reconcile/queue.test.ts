@@ -88,6 +88,25 @@ describe('KeyQueue', () => {
     expect([taken(), queue.depth]).toEqual([undefined, 0])
   })
 
+  test('gives a key that waits only later when it is left to others, and since when it waits', async () => {
+    for (const key of ['a', 'b', 'c', 'd']) queue.add(key, false, { mayLeave: key !== 'b' })
+    await pass(20)
+    queue.add('c', true)
+    for (const key of ['a', 'b', 'c']) queue.add(key, false, { mayLeave: true, deferMs: 250 })
+    await pass(20)
+    expect([taken(), taken(), taken(), taken()]).toEqual(['c', 'b', 'd', undefined])
+    await pass(300)
+    await pass(20)
+    expect(queue.take()).toEqual({ key: 'a', urgent: false, sinceMs: 1000, mayLeave: false })
+  })
+
+  test('gives a key later that was asked for a moment ago when it is left to others', async () => {
+    queue.add('a', false, { mayLeave: true })
+    queue.add('a', false, { mayLeave: true, deferMs: 250 })
+    await pass(20)
+    expect(taken()).toBeUndefined()
+  })
+
   test('gives a key that is left to others at once when it becomes urgent, or its later time comes', async () => {
     queue.after('b', 100)
     for (const key of ['a', 'b']) queue.add(key, false, { mayLeave: true, deferMs: 250 })

@@ -17,6 +17,8 @@ export interface QueueOptions {
   readonly shareOf: (key: string) => string
   /** How many later keys of its share may pass one that is not urgent. Default: none */
   readonly passing?: number
+  /** The group of a key that is not urgent; see `LaneOptions`. Default: one for all */
+  readonly groupOf?: (key: string) => string
   /** Called when a key can be taken. */
   readonly onReady: () => void
 }
@@ -24,7 +26,10 @@ export interface QueueOptions {
 export interface AddOptions {
   /** Every replica is asked. */
   readonly mayLeave?: boolean
-  /** The look waits as long, unless it is urgent, and up to 100 ms longer: by then another replica should have acted. */
+  /**
+   * The look waits as long, unless it is urgent, and up to 100 ms longer: by then another replica should have acted. So does one
+   * that was asked for before and `mayLeave`, once.
+   */
   readonly deferMs?: number
 }
 
@@ -63,7 +68,7 @@ export class KeyQueue {
     this.#options = options
     this.#later = new Later(options.clock)
     this.#urgent = new Lane(options.shareOf)
-    this.#normal = new Lane(options.shareOf, options.passing)
+    this.#normal = new Lane(options.shareOf, options)
     this.#places = new Places(options.room)
   }
 
@@ -75,9 +80,11 @@ export class KeyQueue {
   /** Asks for a look at a key. */
   add(key: string, urgent: boolean, { mayLeave = false, deferMs = 0 }: AddOptions = {}): void {
     if (this.#stopped || this.#isHeld(key, urgent)) return
-    const sinceMs = this.#options.clock.monotonicMs()
-    if (urgent || deferMs === 0 || this.#waits(key)) this.#add(key, { urgent, sinceMs, mayLeave })
-    else if (!this.#deferred.has(key)) this.#defer(key, { urgent, sinceMs, mayLeave: false }, deferMs)
+    const asked = { urgent, sinceMs: this.#options.clock.monotonicMs(), mayLeave }
+    const waiting = this.#waiting(key)
+    const mustStay = waiting !== undefined && (waiting.urgent || !waiting.mayLeave)
+    if (urgent || deferMs === 0 || mustStay) this.#add(key, asked)
+    else if (!this.#deferred.has(key)) this.#defer(key, { ...merged(waiting, asked), mayLeave: false }, deferMs)
   }
 
   /** Asks for a look in `ms`, and up to 100 ms later. Replaces a look that was asked for with `after` before. */
@@ -128,11 +135,14 @@ export class KeyQueue {
     return !urgent && (this.#due.get(key)?.hold ?? false)
   }
 
-  #waits(key: string): boolean {
-    return this.#gathering.has(key) || [this.#urgent, this.#normal].some(lane => lane.get(key))
+  #waiting(key: string): Asked | undefined {
+    return this.#gathering.get(key) ?? this.#urgent.get(key) ?? this.#normal.get(key)
   }
 
+  /** A key that waits is taken out of its lane. */
   #defer(key: string, asked: Asked, ms: number): void {
+    this.#gathering.delete(key)
+    this.#normal.delete(key)
     this.#deferred.set(key, asked)
     this.#later.after(ms, () => {
       if (this.#deferred.get(key) !== asked) return

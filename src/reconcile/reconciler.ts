@@ -2,56 +2,22 @@
  * Carries out the wishes of custom resources of one kind. Events of watches only name keys; a turn decides by the state that
  * the watches show then. Every replica runs this for every key.
  */
-import type { Clock } from '../base/clock.ts'
 import { unlessAborted } from '../base/deadline.ts'
-import type { Failpoint } from '../base/failpoint.ts'
-import type { Log } from '../base/log.ts'
 import { placeOf } from '../kube/cache.ts'
-import type { Leases } from '../leases/leases.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
 import { Breath } from './breath.ts'
-import type { Holding } from './held.ts'
+import { isParent } from './facts.ts'
 import { TurnLimit } from './limit.ts'
 import { isRecent, type Memory, newMemory } from './memory.ts'
 import { leftMs, nextLook } from './next.ts'
+import type { ReconcilerOptions } from './options.ts'
 import { mustRevoke } from './permitted.ts'
 import { KeyQueue, type Taken } from './queue.ts'
 import { keysIn } from './replay.ts'
 import { Resync } from './resync.ts'
-import type { RivalsOptions } from './rivals.ts'
 import { Turn } from './turn.ts'
 import type { TurnEnd } from './turn-end.ts'
 import { TurnLog } from './turn-log.ts'
-import type { Kind } from './types.ts'
-import { type ReconcileClient, Writer } from './writer.ts'
-
-export type ReconcileMetrics = Pick<
-  Metrics,
-  'reconcileTurns' | 'reconcileReaction' | 'reconcileWrites' | 'reconcileQueue' | 'reconcileContended'
->
-
-export interface ReconcilerOptions<World> {
-  readonly kind: Kind<World>
-  readonly kube: ReconcileClient
-  readonly leases: Pick<Leases, 'acquireTask'>
-  /** One for all reconcilers of a process. */
-  readonly holding: Holding
-  /** The name of a lease in Redis, for `<kind>:<key>`. */
-  readonly leaseKey: (name: string) => string
-  /** The name of a lock in Redis. */
-  readonly lockKey: (name: string) => string
-  readonly leaseTtlMs: number
-  /** Number of turns at once; see `Places`. */
-  readonly room: number
-  readonly clock: Clock
-  readonly log: Log
-  readonly metrics: ReconcileMetrics
-  /** `reconcile.<kind>.<act>.<kind of object>.before-send`, and `.after-send`, with the key. */
-  readonly failpoint: Failpoint
-  readonly rivals?: RivalsOptions
-  /** Interval in which all keys are looked at again, one after the other. Default: 30 min. */
-  readonly resyncMs?: number
-}
+import { Writer } from './writer.ts'
 
 /** Part of the TTL of a lease that a turn may take. */
 const turnShare = 0.66
@@ -79,7 +45,8 @@ export class Reconciler<World> {
     const { clock, kind, room, log } = options
     const { shareOf = namespaceOf } = kind
     this.#options = options
-    this.#queue = new KeyQueue({ clock, gatherMs, room, shareOf, passing, onReady: () => this.#pump() })
+    const groupOf = (key: string) => this.#memories.get(key)?.holder ?? 'unknown'
+    this.#queue = new KeyQueue({ clock, gatherMs, room, shareOf, passing, groupOf, onReady: () => this.#pump() })
     this.#breath = new Breath(clock, () => this.#pump())
     this.#log = new TurnLog(kind.name, log, clock)
     this.#resync = new Resync({
@@ -89,9 +56,14 @@ export class Reconciler<World> {
       keys: () => [...this.#memories.keys(), ...kind.sources.flatMap(source => [...keysIn(source)])],
       look: key => this.#lookAfresh(key),
     })
-    for (const { watch, keysOf } of kind.sources) {
+    for (const { watch, keysOf, made = false } of kind.sources) {
       const listener = watch.on(change => {
-        for (const { key, urgent } of keysOf(change)) this.#ask(key, urgent, true)
+        const isNew = made && change.type === 'put' && change.previous === undefined
+        const isMade = isNew && change.value.owners.some(owner => isParent(owner, kind.parent))
+        for (const { key, urgent } of keysOf(change)) {
+          if (isMade) this.#isAtWork(key)
+          this.#ask(key, urgent, true)
+        }
       })
       this.#unlisten.push(listener)
     }
@@ -150,6 +122,14 @@ export class Reconciler<World> {
     if (limit && mustRevoke(kind, key, this.#memoryOf(key), clock)) limit.interrupt()
   }
 
+  /** An object of the key was made: unless it is known who does the work of the key, it is taken for another replica. */
+  #isAtWork(key: string): void {
+    // What stands from before says nothing, nor what comes while all replicas do the same.
+    if (!this.#open || this.#options.holding.isSilent) return
+    const memory = this.#memoryOf(key)
+    if (memory.holder === 'unknown') memory.holder = 'other'
+  }
+
   #pump(): void {
     while (this.#open && !this.#stopping.signal.aborted && this.#breath.isFree()) {
       const taken = this.#queue.take()
@@ -167,12 +147,13 @@ export class Reconciler<World> {
   async #take(taken: Taken): Promise<void> {
     const { kind, metrics, clock } = this.#options
     const { key, sinceMs } = taken
-    const wasHeld = this.#memories.has(key)
     const memory = this.#memoryOf(key)
+    const { wasTaken } = memory
+    memory.wasTaken = true
     let end: TurnEnd
     try {
       end = await this.#turn(taken, memory)
-      if (end.result === 'left') await this.#left(key, wasHeld)
+      if (end.result === 'left') await this.#left(key, wasTaken)
     } catch (error) {
       end = { result: 'failed', writes: 0, error }
     }
@@ -214,11 +195,11 @@ export class Reconciler<World> {
     }
   }
 
-  async #left(key: string, wasHeld: boolean): Promise<void> {
+  async #left(key: string, wasTaken: boolean): Promise<void> {
     const { clock, kind, leaseTtlMs } = this.#options
     const limit = new TurnLimit(clock, leaseTtlMs * turnShare, this.#stopping.signal)
     try {
-      if (wasHeld && kind.onGone) await unlessAborted(kind.onGone(key, limit.signal), limit.signal)
+      if (wasTaken && kind.onGone) await unlessAborted(kind.onGone(key, limit.signal), limit.signal)
     } finally {
       limit.release()
     }

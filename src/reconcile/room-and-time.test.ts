@@ -70,6 +70,21 @@ describe('Reconciler and time', () => {
     expect(samples.names('RoleBinding')).toHaveLength(240)
   })
 
+  test('ends what it has begun while there is much that is new', async () => {
+    samples.replica({ room: 4 })
+    samples.api.onWrite = () => samples.clock.sleep(20)
+    samples.put('begun')
+    await samples.pass(500)
+    for (let i = 0; i < 100; i += 1) samples.put(`new-${i}`)
+    await samples.pass(100)
+    samples.api.remove({ apiVersion: 'v1', kind: 'Service', namespace: 'n', name: 's-begun' })
+    await samples.pass(500)
+    const made = samples.names('Service')
+    samples.api.onWrite = () => {}
+    await samples.pass(1_000)
+    expect([made.includes('s-begun'), made.length < 50]).toEqual([true, true])
+  })
+
   test('keeps places for what is urgent while all else hangs', async () => {
     samples.replica({ room: 4 })
     samples.put('old', { members: ['ada', 'eve'] })

@@ -213,6 +213,12 @@ export interface OwnedKind {
 
 export interface Source extends OwnedKind {
   readonly watch: OverlaidWatch
+  /**
+   * Such an object with a parent as its owner is made only by the work of its key. When one comes, a replica that has not begun
+   * the key leaves it to others for a second, unless it is urgent. A stranger who makes one delays the key by that second. Not
+   * for objects that give rights.
+   */
+  readonly made?: boolean
   /** Pure. An error is logged, and names no key. It is also called for objects that have not changed. */
   keysOf(change: Change<Fact>): Iterable<Poke>
 }

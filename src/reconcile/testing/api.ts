@@ -50,8 +50,9 @@ export class FakeApi {
     clock: Clock,
     selects: Selects = () => true,
   ): Sight {
-    const reflector = new FakeWatch(project, selects)
     const name = `${apiVersion} ${kind}`
+    const standing = [...this.objects.values()].filter(object => `${object.apiVersion} ${object.kind}` === name)
+    const reflector = new FakeWatch(project, selects, standing)
     this.#watches.set(name, [...(this.#watches.get(name) ?? []), reflector])
     const sight = new Sight({ reflector, apiVersion, kind, project, clock })
     this.#bySight.set(sight, reflector)
@@ -170,17 +171,22 @@ class FakeWatch {
   readonly #facts = new Map<string, Fact>()
   readonly #listeners = new Listeners<Change<Fact>>()
   readonly #missed: [Event['type'], KubeObject][] = []
+  /** The first list. */
+  readonly #standing: KubeObject[]
   isStalled = false
 
-  constructor(project: (object: KubeObject) => Fact, selects: Selects) {
+  constructor(project: (object: KubeObject) => Fact, selects: Selects, standing: KubeObject[]) {
     this.#project = project
     this.#selects = selects
+    this.#standing = standing
   }
 
   get = (key: string) => this.#facts.get(key)
   values = () => this.#facts.values()
   on = (listener: (change: Change<Fact>) => void) => this.#listeners.add(listener)
-  whenSynced = async () => {}
+  whenSynced = async () => {
+    for (const object of this.#standing.splice(0)) this.tell('put', object)
+  }
 
   catchUp(): void {
     this.isStalled = false

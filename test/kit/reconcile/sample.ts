@@ -88,6 +88,7 @@ export function sampleKind({ sights, flavour = 'a', writeRoute }: SampleOptions)
   const ofChild = (of: keyof SampleSights, urgent: boolean): Source => ({
     ...sampleWatches[of],
     watch: sights[of],
+    made: of !== 'bindings',
     *keysOf({ namespace, name }) {
       const parent = parentName(name)
       if (parent !== undefined) yield { key: keyOf(namespace, parent), urgent }
