@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { inTerminal, resize } from './terminal.ts'
+import { inTerminal, resize, terminalOf } from './terminal.ts'
 
 const rows = 31
 /** As on a busy machine: the first size takes longer to set than all others together. */
@@ -25,19 +25,12 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** By the descriptors of `script`. */
-function terminalOf(pid: number): string {
-  const folder = `/proc/${pid}/fdinfo`
-  const facts = readdirSync(folder).map(fd => readFileSync(`${folder}/${fd}`, 'utf8'))
-  return `/dev/pts/${/^tty-index:\s*(\d+)$/m.exec(facts.join('\n'))![1]}`
-}
-
 /** Children of this process that set a size. */
 const setters = () =>
   readdirSync('/proc').filter(pid => {
     try {
-      const [, comm, rest] = /^\d+ \((.*)\) \S+ (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? []
-      return comm === 'stty' && Number(rest) === process.pid
+      const [, comm, parent] = /^\d+ \((.*)\) \S+ (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? []
+      return comm === 'stty' && Number(parent) === process.pid
     } catch {
       return false
     }
@@ -51,7 +44,7 @@ test('resize leaves the last size when many are asked for at once', async () => 
     said += chunk
   })
   await expect.poll(() => said, { timeout: 20_000 }).toContain('ready')
-  const terminal = terminalOf(child.pid!)
+  const terminal = terminalOf(child.pid!)!
   vi.stubEnv('PATH', `${folder}${delimiter}${process.env.PATH}`)
   for (let i = 0; i < 5; i += 1) resize(child.pid!, { rows: rows + i, columns: 100 + i })
   await expect.poll(setters, { timeout: 20_000 }).toBe(0)

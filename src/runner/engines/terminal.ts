@@ -35,10 +35,10 @@ const setting = new Map<number, Size | undefined>()
  */
 export function resize(pid: number, size: Size): void {
   if (setting.has(pid)) return void setting.set(pid, size)
-  const index = terminalOf(pid)
-  if (index === undefined) return
+  const terminal = terminalOf(pid)
+  if (terminal === undefined) return
   setting.set(pid, undefined)
-  const args = ['-F', `/dev/pts/${index}`, 'rows', String(size.rows), 'cols', String(size.columns)]
+  const args = ['-F', terminal, 'rows', String(size.rows), 'cols', String(size.columns)]
   const stty = spawn('stty', args, { stdio: 'ignore' }).on('error', () => {})
   stty.once('close', () => {
     const next = setting.get(pid)
@@ -47,12 +47,13 @@ export function resize(pid: number, size: Size): void {
   })
 }
 
-/** The number of the terminal whose other end this process has. */
-function terminalOf(pid: number): string | undefined {
+/** The path of the terminal whose other end this process has; undefined when it has none. */
+export function terminalOf(pid: number): string | undefined {
   try {
     const folder = `/proc/${pid}/fdinfo`
     const facts = readdirSync(folder).map(fd => readFileSync(`${folder}/${fd}`, 'utf8'))
-    return /^tty-index:\s*(\d+)$/m.exec(facts.join('\n'))?.[1]
+    const [, index] = /^tty-index:\s*(\d+)$/m.exec(facts.join('\n')) ?? []
+    return index && `/dev/pts/${index}`
   } catch {
     return undefined
   }
