@@ -1,7 +1,7 @@
 /**
  * Keys that wait, by the shares that they count for. Shares take turns, so nobody fills the lane, however many keys are theirs.
- * Within a share its groups take turns, such as what is begun and what is new: that ends soon, however much is new. Within a group
- * the key that waits longest is first. With `passing` that order is partly random, so replicas with the same keys seldom take the
+ * Within a share its groups take turns, such as what is begun and what is new, so what is begun ends soon. Within a group the
+ * key that waits longest is first. With `passing` that order is partly random, so replicas with the same keys seldom take the
  * same one at a time. Pure, but for chance.
  */
 

@@ -124,7 +124,7 @@ export class Reconciler<World> {
 
   /** An object of the key was made: unless it is known who does the work of the key, it is taken for another replica. */
   #isAtWork(key: string): void {
-    // What stands from before says nothing, nor what comes while all replicas do the same.
+    // Objects of the first list name no holder. While Redis is silent, all replicas make the same objects.
     if (!this.#open || this.#options.holding.isSilent) return
     const memory = this.#memoryOf(key)
     if (memory.holder === 'unknown') memory.holder = 'other'

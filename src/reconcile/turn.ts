@@ -170,7 +170,7 @@ export class Turn<World> {
 
   /**
    * Whether effects and status are left to another replica for now: the one that has made all objects, as far as is seen, writes
-   * them too. What this replica wrote a moment ago it corrects at once: its watch may have been behind.
+   * them too. This replica corrects its own write of a moment ago at once: its watch may have been behind.
    */
   #isLeft(look: Look): boolean {
     const { memory, clock, mayLeave } = this.#options
