@@ -126,6 +126,15 @@ describe('channel', () => {
     expect(await channel.exit).toMatchObject({ exitCode: 0 })
   })
 
+  test('takes writes when the command has ended and its output is not read yet', async () => {
+    const machine = await site.connect(await site.liar({ answer: proved(says('x', 4)) }))
+    const channel = await machine.channel('speak')
+    await channel.exit
+    await new Promise(resolve => channel.write('input', resolve))
+    expect(await text(channel)).toBe('x')
+    expect(await channel.exit).toEqual({ exitCode: 4, words: '' })
+  })
+
   test('has no exit code when a signal ended its command', async () => {
     const machine = await site.connect(await site.sshd())
     const channel = await machine.channel('kill -9 $$')

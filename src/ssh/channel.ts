@@ -94,12 +94,12 @@ export class CommandChannel extends Duplex implements MachineChannel {
     else this.#finish()
   }
 
+  /** It takes input until all output is read: its writer may be late, and an error would hide the exit. */
   #finish(): void {
     this.#settle(cleanLastLines(this.#hidden(this.#stderr)))
     this.#release()
     if (!this.readableEnded) this.push(null)
     this.#writeDone()
-    this.end()
     if (this.readableEnded) this.destroy()
     else this.once('end', () => this.destroy())
   }

@@ -9,6 +9,7 @@ import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, test } from 'vitest'
 import { MachineLacks, Unreachable } from './errors.ts'
 import { itself, type RunnerProgram, runnerProgram } from './program.ts'
+import { type Answer, says } from './testing/liar.ts'
 import { errorOf, Site } from './testing/site.ts'
 import type { Sshd } from './testing/sshd.ts'
 
@@ -159,6 +160,25 @@ describe('install says what a machine lacks', () => {
     expect(await lacks(server, { directory: join(server.folder, 'secret/it') })).toMatch(
       /^the program cannot be copied: mkdir: .*Not a directory/,
     )
+  })
+
+  test('when its copy ends before there was any input', async () => {
+    const answer = (command: string): Answer => {
+      if (command.startsWith('cat ')) return says(site.secret)
+      if (command.includes('uname')) return says(`skylab machine ${machineHere}\n`)
+      return channel => {
+        channel.stderr.write('mkdir: no')
+        channel.exit(1)
+        channel.end()
+      }
+    }
+    const machine = await site.connect(await site.liar({ answer }))
+    const messages = new Set<string>()
+    // The first answers come in several parts, and the race is another one then.
+    for (let i = 0; i < 20; i += 1) {
+      messages.add((await errorOf(machine.install(someProgram('/lib/it')))).message)
+    }
+    expect([...messages]).toEqual(['the program cannot be copied: mkdir: no'])
   })
 
   test('when the program does not start there', async () => {
