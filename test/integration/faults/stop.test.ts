@@ -176,9 +176,8 @@ async function stopPastLease(trial: Trial, points: readonly Point[], options: Fl
   // Otherwise the attack proved nothing.
   expect(total.tried, 'stale writes tried').toBeGreaterThan(0)
   expect(total.refusedByRedis, 'stale scripts refused by Redis').toBeGreaterThan(0)
-  // A write leaves only over a connection that outlived the stop. In parts of the attack a single write may reach the policy.
-  const refusedByCluster = total.refusedByPolicy + total.refusedByName
-  expect(refusedByCluster, 'stale writes refused by the cluster').toBeGreaterThan(0)
+  // A write leaves only over a connection that outlived the stop. A part of the attack has few of them, and their owner may
+  // stop by itself and cut each one before the API server answers.
   if (isWhole) expect(total.refusedByPolicy, 'stale writes refused by the policy').toBeGreaterThan(0)
   return total
 }
