@@ -70,6 +70,25 @@ describe('Reconciler and Redis', () => {
     expect(samples.get('RoleBinding', 's-one')!.subjects).toMatchObject([{ name: 'ada' }])
   })
 
+  test('revokes without a question when an effect was not answered', async () => {
+    let [mark, answer] = ['1', Promise.resolve()]
+    const effects = () => ({ effects: [{ name: 'route', mark, apply: () => answer }] })
+    const { reconciler } = samples.replica({ change: holding(effects) as never })
+    for (const name of ['one', 'two']) samples.put(name, { members: ['ada', 'eve'] })
+    await samples.pass(1_000)
+    const silence = Promise.withResolvers<void>()
+    mark = '2'
+    answer = silence.promise
+    samples.leases.late = silence.promise
+    reconciler.poke('n/one')
+    // The effect has a second.
+    await samples.pass(1_100)
+    samples.put('two', { members: ['ada'] })
+    await samples.pass(100)
+    expect(samples.get('RoleBinding', 's-two')!.subjects).toMatchObject([{ name: 'ada' }])
+    silence.resolve()
+  })
+
   test('goes on without a lease when a defect keeps it, and logs that once', async () => {
     samples.leases.silent = true
     samples.replica()
