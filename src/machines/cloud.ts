@@ -73,7 +73,7 @@ export class Cloud {
   list(call: CloudCall): Promise<Listing> {
     if (!this.#next) {
       this.#next = this.#listNext(call.agent)
-      // Whoever waited may have gone meanwhile.
+      // The caller may have given up meanwhile.
       this.#next.catch(() => {})
     }
     return unlessAborted(this.#next, call.signal)

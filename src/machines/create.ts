@@ -1,5 +1,5 @@
 /**
- * The step that asks the cloud for a machine. Its intent stands in Redis by now: the record. What the cloud answers decides
+ * The step that asks the cloud for a machine. Its intent is in Redis by now: the record. The cloud's answer decides
  * what follows. A call without an answer is made again with the same token; where the cloud does not honour that, the sweep
  * finds the second machine.
  */

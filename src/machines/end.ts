@@ -23,7 +23,7 @@ async function destroyMachine(context: MachineContext): Promise<MachineResult> {
   const brief = await briefOf(context)
   if (!brief || brief.instance === '') return 'nothing'
   const kept = await context.keeping.keep({ state: 'shutdown', ending: brief.ending || creationFailed })
-  // What is on hold stays, whatever became of its operation.
+  // A machine on hold stays, however its operation ended.
   if (kept.answer !== 'kept' || kept.brief.ending === '') throw new RetryLater('the machine is on hold', heldMs)
   await context.failpoint('before-act')
   // An act has a slot, so it does not wait: what was refused is asked for again by the wait that follows.
@@ -71,7 +71,7 @@ function tellEnd({ sight }: MachineParts, brief: MachineBrief, nowMs: number): v
   if (probedMs === 0) sight.booted(bootOutcomeOf(ending))
 }
 
-/** Of a machine that is to end, which keeps the containers that it was asked to run. */
+/** The state of a machine before it ended. Its record still has the containers that it was asked to run. */
 function stateBefore(brief: MachineBrief): 'running' | 'booting' | 'idle' {
   if (sentOf(brief).length > 0) return 'running'
   return brief.probedMs === 0 ? 'booting' : 'idle'
@@ -83,7 +83,7 @@ async function untilGone(context: MachineContext, id: string): Promise<void> {
   let againMs = clock.monotonicMs() + parts.times.shutdownMs
   while (!(await isGone(context, id)) && !(await isAbsentNow(context, id))) {
     if (clock.monotonicMs() >= againMs) {
-      // What the cloud refuses now, an operator may allow later: the machine costs money until then.
+      // An operator may later allow what the cloud refuses now. The machine costs money until then.
       await destroy(context, id).catch(refusedLater)
       againMs = clock.monotonicMs() + parts.times.shutdownMs
     }

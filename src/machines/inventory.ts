@@ -1,7 +1,7 @@
 /**
- * What a machine has, compared with what Redis has of it, before anything is started or told. Redis may have lost or forgotten
- * what runs there. The machine obeys this channel alone by now, so what its list lacks does not run, and cannot begin by
- * anything that was sent before.
+ * Compares a machine's runs with its record in Redis, before anything is started or reported. Redis may have lost or forgotten
+ * runs of the machine. The machine obeys this channel alone by now, so a run that its list lacks does not run, and nothing that
+ * was sent before can begin it.
  */
 import type { MachineRuns } from '../dispatch/attached.ts'
 import { sentOf } from '../dispatch/container.ts'
@@ -13,7 +13,7 @@ import type { MachineContext } from './shape.ts'
 const noLimit = Number.MAX_SAFE_INTEGER
 
 export interface Inventory {
-  /** Runs that their container has no more: to be ended, and told to nobody. */
+  /** Runs that their container has no more: they are ended, and not reported. */
   readonly strays: readonly FoundRun[]
   /** All of the rest is in the records. */
   readonly isWhole: boolean
@@ -52,8 +52,8 @@ export async function takeInventory(context: MachineContext, { runs }: MachineRu
 }
 
 /**
- * What runs there needs the places of those that do not: they have ended, or are free. Where there are places enough, one that the
- * machine lacks is started again, under the same run, and the machine may still know its end.
+ * Running containers need the places of those that do not run: these have ended, or are free. Where there are places enough, a run
+ * that the machine lacks is started again under the same number, and the machine may still know its end.
  */
 async function makeRoom({ keeping }: MachineContext, found: readonly FoundRun[], live: readonly FoundRun[]) {
   for (const { uuid, run } of sentOf((await keeping.read()).brief).filter(isNotOf(live))) {

@@ -1,4 +1,4 @@
-/** What a keeper does while it serves a machine. `testing/site.ts` plays Redis, the cloud and the runner. */
+/** A keeper while it serves a machine. `testing/site.ts` plays Redis, the cloud and the runner. */
 import { expect, test } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
 import { LetGo, RetryLater } from '../base/errors.ts'
@@ -7,7 +7,7 @@ import { EpochPassed } from './epoch.ts'
 import { booted, container, end, ended, until } from './testing/life.ts'
 import { Site, uuid } from './testing/site.ts'
 
-test('an entry is acknowledged only after it was told', async () => {
+test('a keeper acknowledges an entry only after it has reported it', async () => {
   const site = new Site({ ...booted, containers: [{ ...container, run: 100 }] })
   const life = site.live('serve')
   await until(() => site.log).toContain('started 100')
@@ -74,7 +74,7 @@ test.each([
   }
   const life = site.live('serve')
   await until(() => asked).toBe(2)
-  // Whoever has told looks again, and asks no more.
+  // A keeper that has reported looks again, and asks no more.
   site.say(1, { kind: 'running', atMs: 1 })
   await until(() => site.log).toContain('acknowledged 1')
   expect(site.told.map(({ what }) => what)).toEqual(['running'])
@@ -123,7 +123,7 @@ test('a container that is to be killed is free when its machine never had the ru
   await end(site, life)
 })
 
-test('a run that the container has no more is killed, and told to nobody', async () => {
+test('a keeper kills a run that the container has no more, and does not report it', async () => {
   const site = new Site(booted)
   site.listed = [{ uuid, run: 90, seal: 's' } as never]
   site.onAdopt = () => 'other'
@@ -263,7 +263,7 @@ test('a machine that has served is asked what it runs, although its boot probe f
   await end(site, life)
 })
 
-test('a keeper with nothing to do rests until a good probe is to be told', async () => {
+test('a keeper with nothing to do rests until a good probe is due to be reported', async () => {
   const site = new Site(booted)
   const clock = new ManualClock()
   site.clock = clock

@@ -30,7 +30,7 @@ export class Keeper {
   readonly #started = new Map<string, number>()
   /** By uuid. */
   readonly #kills = new Map<string, Kill>()
-  /** As the machine says; told once. */
+  /** The reason that the machine gives; recorded once. */
   #broken: string | undefined
 
   constructor(context: MachineContext) {
@@ -82,7 +82,7 @@ export class Keeper {
     const done = acting.finally(() => {
       isDone = true
     })
-    // What it meets after the end concerns nobody.
+    // An error after the end concerns nobody.
     done.catch(() => {})
     while (!isDone) {
       await Promise.race([done, this.#changed.promise])
@@ -91,7 +91,7 @@ export class Keeper {
       this.#changed = Promise.withResolvers()
       if ((await this.#context.keeping.read()).brief.ending !== '') break
     }
-    // Whoever has rung meanwhile is heard by the next look.
+    // The next look serves those that have rung meanwhile.
     if (isWoken) this.#wake()
     if (isDone) await done
   }
@@ -103,7 +103,7 @@ export class Keeper {
     await this.#mailbox.close()
   }
 
-  /** Until it looks again although nothing has rung: where nothing is to be done, until a good probe is to be told. */
+  /** Until it looks again although nothing has rung: where nothing is to be done, until a good probe is due to be recorded. */
   #restMs({ containers }: MachineBrief): number {
     const { clock, parts } = this.#context
     const { times } = parts
@@ -186,7 +186,7 @@ export class Keeper {
     const { run, waitedMs } = sent
     const sentMs = clock.monotonicMs()
     this.#context.call()
-    // Who stops here may wake much later: the machine's fence refuses it.
+    // A process that is stopped here may wake much later: the machine's fence refuses it.
     await this.#context.failpoint('before-act')
     const warrant = warranted(parts, uuid, sent)
     if (!warrant) return this.#settle(link, uuid, run)
@@ -197,7 +197,7 @@ export class Keeper {
     if (answer !== 'started' && answer.refused === 'run') parts.sight.stale('run')
     this.#started.set(uuid, run)
     if (answer === 'started') {
-      // One that was sent before may have begun then.
+      // A container that was sent before may have begun then.
       if (ran === 0 && waitedMs !== undefined) parts.sight.began((waitedMs + clock.monotonicMs() - sentMs) / 1000)
       return
     }
@@ -207,7 +207,7 @@ export class Keeper {
     if (answer.refused === 'broken') await keeping.keep({ broken: answer.message })
   }
 
-  /** Of a run that we cannot send. An earlier keeper may have sent it, so a list of this channel that lacks it is the proof. */
+  /** For a run that we cannot send. An earlier keeper may have sent it: only a list of this channel proves that it does not run. */
   async #settle(link: RunnerLink, uuid: string, run: number): Promise<void> {
     if (await this.#isThere(link, uuid, run)) this.#started.set(uuid, run)
     else await this.#context.keeping.tell(uuid, run, { what: 'lacks', why: 'what it runs cannot be read' })

@@ -19,7 +19,7 @@ import type { MachineContext, MachineTimes } from './shape.ts'
 export interface LineHandlers extends LinkHandlers {
   /** A channel is being made: its first entries may come at once. */
   onOpening(): void
-  /** The runner listens, and nobody was told yet. Rejects where the line is of no use. */
+  /** The runner listens, and nobody knows it yet. Rejects where the line is of no use. */
   onOpen(link: RunnerLink): Promise<void>
   /** Something has changed, for the keeper to look at. */
   onChange(): void

@@ -1,6 +1,6 @@
 /**
- * What the machine says of its runs, told to Redis in order and acknowledged after that. What was not acknowledged is told
- * again over the next channel, so nothing is lost while nobody listens.
+ * Writes the machine's entries about its runs to Redis, in order, and acknowledges them after that. The machine sends entries
+ * that were not acknowledged again over the next channel, so nothing is lost while nobody listens.
  */
 import { type Entry, mostRuns } from '../dispatch/protocol.ts'
 import { Unreachable } from '../ssh/errors.ts'
@@ -18,9 +18,9 @@ interface Letter {
   readonly cameMs: number
 }
 
-/** Entries of output that are told by one write. */
+/** Entries of output in one write. */
 const batch = 64
-/** Of at most 32 KiB each, in the memory of a replica that keeps a thousand machines. */
+/** Entries that wait in memory, of at most 32 KiB each. A replica may keep a thousand machines. */
 const mostLetters = 128
 
 export class Mailbox {
@@ -28,11 +28,11 @@ export class Mailbox {
   readonly #onTold: () => void
   #letters: Letter[] = []
   #room: PromiseWithResolvers<void> | undefined
-  /** Undefined until what runs on the machine is known: before that, nothing is told. */
+  /** Undefined until the machine's runs are known: before that, nothing is written. */
   #link: RunnerLink | undefined
   #address = ''
   #working: Promise<void> | undefined
-  /** The first of those that are being told. */
+  /** The first of the entries that are being written. */
   #telling: Letter | undefined
   #defect: unknown
   readonly #strays = new Set<string>()
@@ -44,7 +44,7 @@ export class Mailbox {
     this.#off = context.parts.sight.listens(() => this.#waitedMs() / 1000)
   }
 
-  /** A new channel is made: it tells again what was not acknowledged. */
+  /** A new channel is made: entries that were not acknowledged come again. */
   reset(): void {
     this.#letters = []
     this.#free()
@@ -59,7 +59,7 @@ export class Mailbox {
     this.#begin()
   }
 
-  /** Entries of this run are acknowledged, and told to nobody. */
+  /** From now on entries of this run are acknowledged, and not written. */
   forget(uuid: string, run: number): void {
     this.#strays.add(`${uuid} ${run}`)
     // A machine that invents runs gets another channel, which begins with none.

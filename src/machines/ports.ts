@@ -1,4 +1,4 @@
-/** What keepers need of other rooms beside Redis: the runner of their machine. */
+/** The runner of a machine, as keepers use it. */
 import type { MachineRuns, PastEnd } from '../dispatch/attached.ts'
 import type { Entry, Refusal, Warrant } from '../dispatch/protocol.ts'
 import type { CreateOutcome } from '../dispatch/throttle.ts'

@@ -13,7 +13,7 @@ import type { Keeping } from './insisting.ts'
 import type { LinkHandlers, RunnerLink, Teach } from './ports.ts'
 import type { Sight } from './sight.ts'
 
-/** What a creation needs and Redis keeps sealed. An adopted machine may have only the digest of its secret, from its tag. */
+/** The secret of a machine, which its creation needs and Redis keeps sealed. An adopted machine may have only the digest of its secret, from its tag. */
 export type MachinePlan = { readonly secret: string } | { readonly digest: string }
 
 export type MachineFields = OperationFields
@@ -40,7 +40,7 @@ export interface MachineTimes {
   readonly termMs: number
   /** Until a keeper that cannot reach its machine lets another replica try. */
   readonly letGoMs: number
-  /** How often a good probe is told. */
+  /** How often a good probe is recorded. */
   readonly tellMs: number
 }
 
@@ -65,7 +65,7 @@ export interface MachineParts {
   /** Makes of a machine's answer what this tag has in place of its secret; '' where it is of another. */
   readonly digest: (tag: string) => (answer: string) => string
   readonly bootProbe: string
-  /** What the runner is given: `env NAME=value …`. */
+  /** The environment of the runner: `env NAME=value …`. */
   readonly runnerEnv: string
   readonly link: (
     channel: MachineChannel,
@@ -76,6 +76,6 @@ export interface MachineParts {
   readonly warrant: (uuid: string, sending: Sending) => Warrant
   /** The key of a run's tunnel. */
   readonly tunnelKey: (uuid: string, run: number) => string
-  /** What a machine shows of a run, for Redis; undefined where no token of this installation has sealed it. */
+  /** A listed run as Redis records it; undefined where no token of this installation has sealed it. */
   readonly found: (listed: Listed) => FoundRun | undefined
 }

@@ -1,4 +1,4 @@
-/** What a keeper does with several containers of one machine. `testing/site.ts` plays Redis, the cloud and the runner. */
+/** A keeper with several containers on one machine. `testing/site.ts` plays Redis, the cloud and the runner. */
 import { expect, test } from 'vitest'
 import { booted, container, end, ended, until } from './testing/life.ts'
 import { Site, uuid } from './testing/site.ts'

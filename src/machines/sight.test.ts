@@ -1,4 +1,4 @@
-/** What a keeper tells for metrics, each at its time. */
+/** The metrics that a keeper reports, each at its time. */
 import { expect, test } from 'vitest'
 import { endedByCloud } from '../dispatch/endings.ts'
 import { Unreachable } from '../ssh/errors.ts'

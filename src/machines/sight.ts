@@ -1,4 +1,4 @@
-/** What keepers tell of their machines, for metrics. Times are in seconds. */
+/** Keepers report here on their machines, for metrics. Times are in seconds. */
 export interface Sight {
   /** The first proved connection of a machine that boots, since it was asked for. */
   reached(seconds: number): void

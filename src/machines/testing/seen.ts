@@ -1,4 +1,4 @@
-/** For tests: what keepers tell for metrics, in order. */
+/** For tests: records what keepers report for metrics, in order. */
 import type { Sight } from '../sight.ts'
 
 type Word = [what: keyof Sight, ...about: unknown[]]
@@ -8,7 +8,7 @@ export class Seen {
   /** Since when an entry waits, of each keeper that listens. */
   readonly waits = new Set<() => number>()
 
-  /** What was told of this sort. */
+  /** The reports of these kinds. */
   of(...whats: readonly Word[0][]): readonly Word[] {
     return this.words.filter(([what]) => whats.includes(what))
   }

@@ -36,7 +36,7 @@ export class Site {
   facts: MachineFacts = { hostKey: '', place: '', missingSinceMs: 0 }
   cancelled: ReadonlyMap<string, string> = new Map()
   nextRun = 100
-  /** Of its keeper. */
+  /** The keeper's clock. */
   clock: Clock = systemClock
   /** What happened, in order. */
   readonly log: string[] = []
@@ -44,10 +44,10 @@ export class Site {
   readonly outcomes: CreateOutcome[] = []
   readonly events: NewEvent[] = []
   readonly seen = new Seen()
-  /** Of the container, in milliseconds; undefined of one that has begun before. */
+  /** How long the container has waited; undefined for one that has begun before. */
   waitedMs: number | undefined = 5_000
   onTell: () => Promise<void> = async () => {}
-  /** What the machine runs. */
+  /** The machine's list of runs. */
   listed: Listed[] = []
   isReachable = true
   hasBooted = true
