@@ -1,6 +1,6 @@
 /**
- * What a connection may do to a machine, each under its gate: the fence is compared, and then comes the effect, with nothing of
- * another connection between.
+ * The acts of a connection on its machine. Each passes the gate: the fence is compared, then comes the effect, and no act of
+ * another connection comes between.
  */
 import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
@@ -121,7 +121,7 @@ export class Acts {
     })
   }
 
-  /** @param told the highest number that this connection was told: a higher `seq` is compared with the spool */
+  /** @param told the highest number that was sent over this connection: a higher `seq` is compared with the spool */
   ack(uuid: string, run: number, seq: number, told: number): Promise<void> {
     return this.#act('ack', async () => {
       const { runs } = this.#parts

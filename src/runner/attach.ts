@@ -27,7 +27,7 @@ export interface AttachParts {
 export async function attach(parts: AttachParts): Promise<void> {
   const machine = await Machine.open(parts.options.dir)
   const session = new Session({ ...parts, machine, clock: systemClock })
-  // Whoever reads it is gone.
+  // The reader is gone.
   parts.output.on('error', () => parts.input.destroy())
   try {
     // The process may die amid an act, so nothing is waited for.
@@ -160,7 +160,7 @@ class Session {
   #beat(): void {
     const { clock, machine, options } = this.#parts
     this.#cancelBeat = clock.after(options.beatMs, () => {
-      // Who does not read gets no more of them.
+      // A keeper that does not read gets no more beats.
       if (this.#parts.output.writableLength === 0) {
         const broken = machine.broken()
         const atMs = clock.wallMs()

@@ -1,6 +1,6 @@
 /**
- * What the processes of a machine say to a supervisor, over the socket that is its lock: JSON lines. Anybody on the machine can
- * connect, so the first line has the key of the machine. Supervisors keep their version over an update: words stay.
+ * The protocol between the processes of a machine and a supervisor, over the socket that is its lock: JSON lines. Anybody on the
+ * machine can connect, so the first line has the key of the machine. Supervisors keep their version over an update: words stay.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Socket } from 'node:net'
@@ -69,7 +69,7 @@ export class Control {
     this.#tellOne(socket, this.#options.seq())
   }
 
-  /** One line at a time: the numbers that come until it is written are told as one. So short a line never causes `drain`. */
+  /** One line at a time; then only the latest number follows. So short a line never causes `drain`. */
   #tellOne(socket: Socket, seq: number): void {
     if (socket.writableLength > 0) return
     socket.write(`${JSON.stringify({ seq })}\n`, error => {

@@ -113,8 +113,8 @@ const steps = [
 ]
 
 /**
- * Starts a run as a keeper does. A supervisor that was never told to go has the lock until it ends: the run looks as if it had
- * begun, and then the connection ends. So the keeper connects, and lists again.
+ * Starts a run as a keeper does. A supervisor that never got `go` has the lock until it ends: the run looks as if it had begun,
+ * and then the connection ends. So the keeper connects, and lists again.
  */
 async function begin(machine: TestMachine, warrant: ReturnType<typeof warrantOf>) {
   for (;;) {
@@ -167,7 +167,7 @@ describe.concurrent('a start', () => {
     },
   )
 
-  it('ends the connection that heard it has begun when its supervisor was never told to go', async () => {
+  it('ends the connection that heard it has begun when its supervisor never got the word to go', async () => {
     await using machine = await TestMachine.make()
     const old = await machine.attach(7)
     const hold = machine.failpoints.arm('runner.supervise.locked', 'hold')
@@ -186,7 +186,7 @@ describe.concurrent('a start', () => {
     await last.running(uuid, 3)
   })
 
-  it('is refused when its supervisor dies before it was told to go, and the machine is as good as before', async () => {
+  it('is refused when its supervisor dies before it gets the word to go, and the machine is as good as before', async () => {
     await using machine = await TestMachine.make()
     const { keeper } = await machine.attach(7)
     machine.failpoints.arm('runner.supervise.locked', 'kill')

@@ -73,7 +73,7 @@ async function ended(child: ChildProcess, said: Said): Promise<false> {
   return false
 }
 
-/** What a new supervisor says, line by line. */
+/** Reads the lines of a new supervisor. */
 class Said {
   readonly ended: Promise<void>
   #words: string[] = []

@@ -15,5 +15,5 @@ async function main([command, ...args]: readonly string[]): Promise<number> {
   return command === '--version' ? 0 : 2
 }
 
-// Its channel may be left open by whoever has it.
+// The other side may leave its channel open.
 main(process.argv.slice(2)).then(code => process.exit(code))

@@ -51,7 +51,7 @@ export class Pushes {
     for (const push of this.#byName.values()) push.stop()
   }
 
-  /** The highest number that was told of a run. */
+  /** The highest number of a run that was sent. */
   told(uuid: string, run: number): number {
     return this.#byName.get(`${uuid}.${run}`)?.seq ?? 0
   }
@@ -91,7 +91,7 @@ class Push {
     return this.#reader.seq
   }
 
-  /** Resolves when all was told. */
+  /** Resolves when everything was sent. */
   async run(): Promise<void> {
     while (!this.#isStopped) {
       // Before the look: what is written after it wakes this.
@@ -148,7 +148,7 @@ class Push {
     // It was lost after `settle` had looked, or its processes could not be killed.
     if (standing === 'lost') clock.after(againMs, () => this.#awake())
     else this.#awake()
-    // A supervisor that was never told to go had the lock. The keeper learns by the next list that there is no such run.
+    // A supervisor that never got `go` had the lock. The keeper learns by the next list that there is no such run.
     if (standing === 'unbegun' && this.#wasHeld) this.#parts.onFailure(new Error('a run never began: list again'))
     return standing !== 'unbegun'
   }

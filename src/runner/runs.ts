@@ -129,7 +129,7 @@ function pastEndOf(ended: ReturnType<typeof endOf>): PastEnd | undefined {
   return { atMs: ended.atMs, ...(exitCode !== undefined && { exitCode }), ...(timedOut && { timedOut }) }
 }
 
-/** As it was told with the first entry: after a loss of Redis the list is all that is told. */
+/** As the first entry has it. After a loss of Redis the list is all that the keeper gets. */
 function gatewayOf(started: Started | undefined): Partial<Gateway> {
   const entry = started?.first.entry
   if (entry?.kind !== 'running') return {}

@@ -125,7 +125,7 @@ describe.concurrent('a supervisor', () => {
 })
 
 describe.concurrent('a spool', () => {
-  it('is told without gaps over connections that die, and from the last acknowledged entry on', async () => {
+  it('is sent without gaps over connections that die, and from the last acknowledged entry on', async () => {
     await using machine = await TestMachine.make()
     const script = 'i=0; while [ $i -lt 300 ]; do echo "line $i"; i=$((i+1)); sleep 0.003; done'
     const bySeq = new Map<number, Told>()

@@ -165,7 +165,7 @@ class Supervisor {
     }
   }
 
-  /** Others of its processes may be left. None may outlive the end that is told, so this tries for ever. */
+  /** Others of its processes may be left. None must outlive the end that is reported, so this tries for ever. */
   async #nothingIsLeft(engine: Engine): Promise<void> {
     while (!(await engine.destroy().catch(() => false))) {
       this.#parts.machine.setBroken(`processes of ${this.#parts.folder.uuid} could not be killed`)
@@ -177,7 +177,7 @@ class Supervisor {
     this.#cancelTimers.push(this.#parts.clock.after(ms, ring))
   }
 
-  /** What an engine could not do now is tried again by the next kill, and at the end. */
+  /** If the engine fails now, the next kill tries again, and so does the end. */
   #try(work: Promise<unknown> | undefined): void {
     work?.catch(logged)
   }

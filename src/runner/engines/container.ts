@@ -31,7 +31,7 @@ const imageForm = new RegExp(
     '[A-Za-z0-9][A-Za-z0-9._-]*(?::[0-9]{1,5}(?=/))?(?:/[A-Za-z0-9._-]+)*(?::[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?' +
     '(?:@[a-z0-9]+:[0-9a-f]+)?$',
 )
-/** What conmon leaves in its working folder when memory was used up. Podman 4.3 looks for it elsewhere. */
+/** The file that conmon leaves in its working folder when memory was used up. Podman 4.3 looks for it elsewhere. */
 const outOfMemoryMark = 'oom'
 /** How it is in a network, and its addresses there. */
 const networkForm = '{{.HostConfig.NetworkMode}}{{range .NetworkSettings.Networks}} {{.IPAddress}}{{end}}'
@@ -58,7 +58,7 @@ export class ContainerEngine implements Engine {
 
   async terminate(): Promise<void> {
     this.#isEnding = true
-    // Podman does not end a pull at SIGTERM. What is amid `create` ends soon, and completely.
+    // Podman does not end a pull at SIGTERM. A `create` in progress ends soon, and completely.
     this.#pulling?.kill('SIGKILL')
     await this.#say(['kill', '--signal', 'TERM', this.#name])
   }

@@ -1,4 +1,4 @@
-/** What a supervisor needs of an engine: it runs the command of one container. */
+/** An engine runs the command of one container, for its supervisor. */
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import type { Clock } from '../../base/clock.ts'
@@ -22,7 +22,7 @@ export interface EngineContext {
 export interface Running {
   readonly stdout: Readable
   readonly stderr: Readable
-  /** What finds it after the supervisor is lost. */
+  /** Finds the process after the supervisor is lost. */
   readonly process: Pick<Started, 'pid' | 'birth'>
   /** Resolves when the command itself has ended. Others of its processes may be left. */
   readonly done: Promise<RunEnd>

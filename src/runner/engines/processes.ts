@@ -10,7 +10,7 @@ export const markVariable = 'SKYLAB_RUNNER_MARK'
 
 const againMs = 20
 
-/** What identifies the processes of a run. */
+/** Identifies the processes of a run. */
 export interface Traces {
   readonly mark: string
   readonly begun: Begun

@@ -11,7 +11,7 @@ export interface Size {
   readonly rows: number
 }
 
-/** What a client may say: it may be broken. */
+/** A size within bounds: the client may be broken, and send anything. */
 export const sizeOf = (columns: number, rows: number): Size => ({
   columns: bounded(columns, 80),
   rows: bounded(rows, 24),

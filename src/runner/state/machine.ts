@@ -11,7 +11,7 @@ import { machineId } from './machine-id.ts'
 import { Past } from './past.ts'
 import { Slots } from './slots.ts'
 
-/** Who may act: the last connection that said hello with the highest epoch. */
+/** Only the last connection that said hello with the highest epoch may act. */
 export interface Fence {
   /** 0 before the first hello. */
   readonly epoch: number
@@ -30,7 +30,7 @@ export class Machine {
   readonly id: string
   readonly gate: Gate
   readonly past: Past
-  /** Of all processes of this machine's runner, so that strangers cannot speak to supervisors. */
+  /** Shared by all processes of this machine's runner, so that strangers cannot speak to supervisors. */
   readonly key: string
 
   private constructor(dir: string, key: string) {

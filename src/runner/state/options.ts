@@ -1,4 +1,4 @@
-/** What the environment says to a runner. Test machines and the driver `loopback` set these variables; others need none. */
+/** The options of a runner, from its environment. Test machines and the driver `loopback` set these variables; others need none. */
 
 export const engineNames = ['docker', 'podman', 'process'] as const
 export type EngineName = (typeof engineNames)[number]

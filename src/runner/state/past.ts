@@ -1,13 +1,13 @@
 /**
- * What a machine remembers of runs that it has forgotten: the highest run of each container, so that older starts are refused
- * for ever, and how it ended, for a Redis that has gone back behind that. A file to which lines are appended. It is bounded: the oldest names become a floor for all containers that it does
- * not name, which holds since runs are drawn from one counter.
+ * A machine's memory of runs whose folders are removed: the highest run of each container, so that older starts are refused for
+ * ever, and how it ended, for a Redis that has lost that end. A file to which lines are appended. It is bounded: the oldest names
+ * become a floor for all containers that it does not name, which holds since runs are drawn from one counter.
  */
 import { closeSync, fdatasyncSync, ftruncateSync, openSync, readFileSync, statSync } from 'node:fs'
 import { writeAll, writeLasting } from './slots.ts'
 
 export const mostNames = 100_000
-/** Of the bound: names that are kept when there are more. */
+/** The share of names that is kept when there are more than the bound. */
 const keptShare = 0.5
 
 export interface Remembered {
@@ -35,7 +35,7 @@ export class Past {
   #highest = 0
   /** More than names: a container may have had several runs. */
   #lines = 0
-  /** Of the file as it was read: another process may have changed it. */
+  /** The file as it was read: another process may have changed it. */
   #read = ''
 
   constructor(path: string, most = mostNames) {

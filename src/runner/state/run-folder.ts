@@ -22,7 +22,7 @@ export interface Begun {
   readonly cgroup?: string
 }
 
-/** The engine runs it. Of the engine `process`: the leader of its group, with what distinguishes it from a later one. */
+/** The engine runs it. With the engine `process`: the leader of its group, and what distinguishes it from a later process. */
 export interface Started {
   readonly first: Numbered
   readonly pid?: number
@@ -106,7 +106,7 @@ export class RunFolder {
     }
   }
 
-  /** Of its tunnel; undefined where it has none. */
+  /** The key of its tunnel; undefined where it has none. */
   tunnelKey(): string | undefined {
     try {
       return readFileSync(join(this.path, keyName), 'utf8')
@@ -144,7 +144,7 @@ export class RunFolder {
     return asNumber(asObject(this.#read(ackPage)).seq)
   }
 
-  /** Need not last: what is told again is known by its number. */
+  /** Need not last: an entry that is sent again is known by its number. */
   setAcked(seq: number): void {
     this.#write(ackPage, { seq }, false)
   }

@@ -29,9 +29,9 @@ export class SpoolReader {
     return this.#isOver
   }
 
-  /** What is there by now and was not read yet, in portions. */
+  /** The entries that are there by now and were not read yet, in portions. */
   async *read(): AsyncGenerator<Numbered[]> {
-    // Read before all else, which was written before it: this process may be halted between two reads for as long as a run takes.
+    // The end is read first, as it was written last: this process may be halted between two reads for as long as a run takes.
     const ended = this.#folder.ended()
     const first = this.#seq === 0 ? this.#folder.started()?.first : undefined
     if (first) yield this.#next([first])

@@ -12,7 +12,7 @@ type Stream = 'stdout' | 'stderr'
 
 /** A segment is removed as a whole once it is acknowledged. */
 const segmentBytes = 1024 * 1024
-/** Of small writes, so that they become one entry. */
+/** For so long small writes are gathered into one entry. */
 const gatherMs = 50
 
 interface Piece {
@@ -36,7 +36,7 @@ export class Spool {
   #cancelFlush: (() => void) | undefined
   #lostBytes = 0
   #segment: { readonly fd: number; size: number } | undefined
-  /** Of segments on disk, as last counted. The keeper's process removes acknowledged ones. */
+  /** The size of the segments on disk, as last counted. The keeper's process removes acknowledged ones. */
   #bytes = 0
 
   constructor(options: SpoolOptions) {
@@ -67,7 +67,7 @@ export class Spool {
       last.bytes += bytes.length
       return
     }
-    // What is gathered stays small, also when a command writes faster than the timer rings.
+    // The gathered output stays small, also when a command writes faster than the timer rings.
     if (this.#gathered.length >= 8) this.flush()
     this.#gathered.push({ stream, parts: [bytes], bytes: bytes.length })
   }
@@ -97,7 +97,7 @@ export class Spool {
     this.#options.onWritten(this.#seq)
   }
 
-  /** @returns false while lost output cannot be told: what follows is lost too, since entries are in order */
+  /** @returns false while an entry `lost` cannot be written: later output is lost too, since entries are in order */
   #tellLost(): boolean {
     if (this.#lostBytes === 0) return true
     if (!this.#append({ kind: 'lost', atMs: this.#now(), bytes: this.#lostBytes })) return false
@@ -113,7 +113,7 @@ export class Spool {
       this.#segment ??= { fd: openSync(this.#options.folder.segmentPath(this.#seq + 1), 'a', 0o600), size: 0 }
       writeAll(this.#segment.fd, line)
     } catch {
-      // There is no room, or the disk fails: output is lost, and that is told. The run goes on.
+      // There is no room, or the disk fails: output is lost, and an entry counts it later. The run goes on.
       this.#cutSegment()
       return false
     }

@@ -1,6 +1,6 @@
 /**
- * The gateway of one run: a TLS server with a certificate of its own. Whoever proves the run's key, for this very connection, gets
- * a stream to a shell or to a port of the container. Anybody in the network can connect, so what comes before the proof is bounded.
+ * The gateway of one run: a TLS server with a certificate of its own. A client that proves the run's key, for this very connection,
+ * gets a stream to a shell or to a port of the container. Anybody in the network can connect, so input before the proof is bounded.
  */
 
 import { randomInt } from 'node:crypto'
@@ -45,7 +45,7 @@ export interface GatewayParts {
   readonly name: string
   /** Connects to a port of the container. Rejects with words for people. */
   readonly reach: (port: number) => Promise<Socket>
-  /** What serves SSH; it is loaded when it is first asked for. */
+  /** The SSH server; it is loaded at its first use. */
   readonly shell: () => Promise<(stream: TLSSocket) => void>
 }
 

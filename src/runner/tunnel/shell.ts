@@ -17,10 +17,10 @@ export interface ShellParts {
   readonly reach: (port: number) => Promise<Socket>
 }
 
-/** Of one connection. */
+/** Sessions of one connection. */
 const mostSessions = 16
 const mostVariables = 32
-/** What a client may set: what it prints, and in which language. */
+/** Variables that a client may set: its terminal and its language. */
 const variableForm = /^(LANG|LC_[A-Z]+|TERM|COLORTERM)$/
 const valueForm = /^[\x20-\x7e]{0,128}$/
 const shell = ['sh', '-c', 'exec "$(command -v bash || echo sh)"']

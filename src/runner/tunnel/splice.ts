@@ -1,4 +1,4 @@
-/** Joins two streams: bytes go both ways at the pace of who takes them, and the end of one way leaves the other open. */
+/** Joins two streams: bytes go both ways at the pace of their reader, and the end of one way leaves the other open. */
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 

@@ -25,7 +25,7 @@ export class RunTunnel {
   }
 
   listen(): Promise<Told> {
-    // Strangers, and the SSH of its owner, speak to this process. What fails there must never cost the run its supervisor, whose
+    // Strangers, and the SSH of its owner, speak to this process. A failure there must never cost the run its supervisor, whose
     // own work ends by rejections, and loses output where a disk fails.
     process.on('uncaughtException', error => process.stderr.write(`tunnel: ${error.stack}\n`))
     return this.#gateway.listen()
