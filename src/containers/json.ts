@@ -1,4 +1,4 @@
-/** What clients see of a container, by Arvados' names. Pure. */
+/** A container as clients see it, by Arvados' names. Pure. */
 import type { ContainerState, ContainerView } from '../dispatch/container.ts'
 import { costOf } from '../dispatch/cost.ts'
 import type { ContainerShown } from '../store/dispatch/forms.ts'
@@ -6,7 +6,7 @@ import type { ContainerShown } from '../store/dispatch/forms.ts'
 /** As Arvados' containers; what is not known yet is null. */
 export interface ContainerJson extends ContainerView {
   readonly state: ContainerState
-  /** Whose limits it counts for. */
+  /** The tenant for whose limits it counts. */
   readonly tenant: string
   readonly priority: number
   readonly created_at: string
@@ -19,7 +19,7 @@ export interface ContainerJson extends ContainerView {
   readonly instance: string
   readonly instance_type: string
   readonly gateway_address: string
-  /** Of its present or last run, by the price of the machine. */
+  /** The cost of its present or last run, by the price of the machine. */
   readonly cost: number
   readonly runtime_status: { readonly error?: string; readonly warning?: string; readonly activity?: string }
   /** Why it waits; '' if it does not. */

@@ -116,7 +116,7 @@ class Reading implements OpenLog {
   }
 
   #pass({ at, bytes }: LogPiece, take: (chunk: Buffer) => void): void {
-    // What is between the beginning and the end that are kept.
+    // The part between the beginning and the end that are kept.
     if (at > this.#place) take(Buffer.from(`\n[${at - this.#place} bytes are missing here]\n`))
     if (bytes.length > 0) take(bytes)
     this.#place = at + bytes.length

@@ -1,4 +1,4 @@
-/** What operators ask, by Arvados' names: which containers are queued and which machines are there, and to stop them. */
+/** Requests of operators, by Arvados' names: to list queued containers and machines, and to stop them. */
 import { ApiError } from '../base/errors.ts'
 import type { OfferedType } from '../dispatch/configured.ts'
 import { type ContainerState, type MachineBrief, sentOf } from '../dispatch/container.ts'
@@ -75,9 +75,9 @@ export interface Management {
   /** @throws {ApiError} 409 when it has ended */
   killContainer(uuid: string, reason: string): Promise<void>
   instances(): Promise<readonly InstanceJson[]>
-  /** @returns whether the cloud's tag stands too: it outlives Redis. @throws {ApiError} 409 when it is ending */
+  /** @returns whether the cloud's tag is written too: it outlives Redis. @throws {ApiError} 409 when it is ending */
   setBehavior(id: string, change: Change): Promise<boolean>
-  /** One that is ending already goes on ending. */
+  /** A machine that is ending already goes on ending. */
   killInstance(id: string, reason: string): Promise<void>
 }
 

@@ -1,7 +1,7 @@
 /** The refusals of what people ask about containers and machines. */
 import { ApiError, invalid, unavailable } from '../base/errors.ts'
 
-/** Whether somebody else has a container of this name, is told to nobody. */
+/** The same answer where somebody else has a container of this uuid: nobody learns whether one exists. */
 export const noContainer = (): ApiError =>
   new ApiError(404, { msg: 'there is no container of this uuid', type: 'unknown_container', loc: ['path', 'uuid'] })
 
@@ -9,7 +9,7 @@ export const noContainer = (): ApiError =>
 export const noTypeFits = (words: string): ApiError =>
   new ApiError(422, { msg: words, type: 'no_instance_type', loc: ['body', 'runtime_constraints'] })
 
-/** Whether there is such a tenant, is told to nobody who is not in it. */
+/** Nobody learns whether a tenant exists that he is not in. */
 export const noTenant = (): ApiError =>
   new ApiError(422, { msg: 'is not a tenant that you are in', type: 'not_member', loc: ['body', 'tenant'] })
 

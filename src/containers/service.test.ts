@@ -86,7 +86,7 @@ describe('create', () => {
     })
   })
 
-  it('is told that the container of its key is not kept any more, so that it is not queued again', async () => {
+  it('answers 410 when the container of its key is not kept any more, so that it is not queued again', async () => {
     const { service: containers } = service({ answer: 'repeated', uuid: 'u' }, { find: async () => null })
     await expect(containers.create(wish, asker, 'key')).rejects.toMatchObject({ status: 410 })
   })

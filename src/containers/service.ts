@@ -1,4 +1,4 @@
-/** What people ask of containers, without HTTP: new ones, changes, and what is known of them. */
+/** Requests of people about containers, without HTTP: to create, to change and to read them. */
 
 import { createHash, randomUUID } from 'node:crypto'
 import { canonical } from '../base/canonical.ts'
@@ -32,7 +32,7 @@ import type { Tenancy } from './tenancy.ts'
 import { waitsOf } from './waits.ts'
 import { type ContainerWish, prepare } from './wish.ts'
 
-/** Who asks, and by which scope: a user sees his own containers, an administrator all. */
+/** The caller and his scope: a user sees his own containers, an administrator all. */
 export interface ContainerAsker {
   readonly caller: Pick<Identity, 'username' | 'groups'>
   readonly audience: 'user' | 'admin'
@@ -52,7 +52,7 @@ export interface ContainerReach {
   readonly run: number
   /** `host:port` */
   readonly address: string
-  /** Of its certificate. */
+  /** The pin of its certificate. */
   readonly pin: string
 }
 
@@ -78,7 +78,7 @@ export interface Containers {
   find(uuid: string, asker: ContainerAsker): Promise<ContainerJson>
   /** @throws {ApiError} 409 when it has ended, 429 when it was changed as often as may be */
   prioritise(uuid: string, priority: number, asker: ContainerAsker): Promise<ContainerJson>
-  /** One that has ended stays as it is. */
+  /** A container that has ended stays as it is. */
   cancel(uuid: string, reason: string, asker: ContainerAsker): Promise<ContainerJson>
   events(
     uuid: string,
@@ -98,7 +98,7 @@ export interface ContainerOptions {
   /** Calls a listener when there is more of a container. */
   readonly onMore: (uuid: string, listener: () => void) => () => void
   readonly sealer: Pick<Sealer, 'seal'>
-  /** What is offered now. */
+  /** The types that are offered now. */
   readonly types: () => readonly MachineType[]
   readonly rules: Pick<Rules, 'maximumPriceFactor' | 'reserveExtraRamBytes'>
   readonly tenancy: Pick<Tenancy, 'tenantOf'>

@@ -1,11 +1,11 @@
-/** Whose limits a container counts for: the LNamespace that its owner is in, or `default`. */
+/** Finds the tenant for whose limits a container counts: the LNamespace that its owner is in, or `default`. */
 import { unavailable } from '../base/errors.ts'
 import { defaultTenant } from '../dispatch/container.ts'
 import { type ClusterNames, lists, type Person, type SomeMembers } from '../store/apps/members.ts'
 import { noTenant, whichTenant } from './problems.ts'
 
 export interface TenancyOptions {
-  /** Of those that count, as the controller of tenants writes it. */
+  /** The members of tenants that count, as the controller of tenants writes them. */
   readonly members: Pick<SomeMembers, 'read'>
   readonly names: ClusterNames
   /** Those that count, beside `default`. Anybody may make an LNamespace, so others change nothing. */
@@ -32,7 +32,7 @@ export class Tenancy {
     return tenant
   }
 
-  /** Whoever names one is asked about that alone. */
+  /** If the caller names a tenant, only that one is looked at. */
   #asked(named: string | undefined): readonly string[] {
     const { tenants } = this.#options
     if (named === undefined || named === defaultTenant) return tenants

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { decide } from './decide.ts'
 import { anyInput } from './testing/arbitrary.ts'
 
-/** Of 2,000 inputs: what the former rule has decided of them. */
+/** A hash of the decisions of the former rule about 2,000 inputs. */
 const recorded = 'bdbd1ef354cd948ab86bdbf3ae49b7c4c8435a40f8f945f3f52cd45889a2bb9f'
 
 test('decide is what it was before machines could be shared, where they are not', () => {

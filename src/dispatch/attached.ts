@@ -1,6 +1,6 @@
 /**
- * The keeper's side of a channel to a runner. It checks all that the machine says, and ends the channel at the first word that is
- * none. It keeps nothing: what was told and not acknowledged comes again on the next channel.
+ * The keeper's side of a channel to a runner. It checks all that the machine says, and ends the channel at the first line that is
+ * no word of the protocol. It keeps nothing: entries that were not acknowledged come again on the next channel.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Duplex } from 'node:stream'
@@ -77,13 +77,13 @@ const usualAnswerMs = 30_000
 const mostUnread = 1024 * 1024
 /** Bytes of one list: a machine has few runs at once, and each has its specification. */
 const mostListed = 8 * 1024 * 1024
-/** Of the question `hello`, which has none. */
+/** The id of `hello`, which carries none. */
 const helloId = 0
 
 export class Attached {
   readonly #options: AttachedOptions
   readonly #waiting = new Map<number, Waiting>()
-  /** Of lists that are not complete. */
+  /** The parts of lists that are not complete. */
   readonly #lists = new Map<number, Listed[]>()
   #lastId = helloId
   #isClosed = false
@@ -106,7 +106,7 @@ export class Attached {
     return { version, highestRun }
   }
 
-  /** All runs that are not acknowledged to their end. What it lacks does not run, and no older start can begin it. */
+  /** All runs that are not acknowledged to their end. A run that it lacks does not run, and no older start can begin it. */
   async list(): Promise<MachineRuns> {
     const id = this.#nextId()
     const { runs, broken } = (await this.#ask('listed', { type: 'list', id }, id)) as Said<'listed'>

@@ -1,4 +1,4 @@
-/** What metrics count of machines and queue. Pure. */
+/** Counts of machines and queue, for metrics. Pure. */
 
 export const instanceCategories = ['inuse', 'hold', 'booting', 'unknown', 'idle'] as const
 export type InstanceCategory = (typeof instanceCategories)[number]
@@ -13,7 +13,7 @@ export interface TypeCensus {
   readonly memory_bytes_total: ByCategory
 }
 
-/** What is counted of the installation, by Arvados' names without their prefix: the same for every replica, but for the limit. */
+/** Counts of the installation, by Arvados' names without their prefix: the same for every replica, but for the limit. */
 export interface DispatchCensus {
   readonly containers_running: number
   readonly containers_allocated_not_started: number

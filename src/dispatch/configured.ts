@@ -1,4 +1,4 @@
-/** What the scheduler is given of the configuration. Pure. */
+/** The scheduler's part of the configuration. Pure. */
 import { type DispatchConfig, mostPerMachine } from '../config/dispatch.ts'
 import type { MachineType, Rules } from './types.ts'
 

@@ -4,12 +4,12 @@ import type { Need } from './types.ts'
 export const containerStates = ['Queued', 'Locked', 'Running', 'Complete', 'Cancelled'] as const
 export type ContainerState = (typeof containerStates)[number]
 
-/** The tenant of whoever is in none that counts. No LNamespace can have this name. */
+/** The tenant of users who are in none that counts. No LNamespace can have this name. */
 export const defaultTenant = 'default'
 
 export const isEnded = (state: ContainerState): boolean => state === 'Complete' || state === 'Cancelled'
 
-/** What an owner asked for, with secret values masked. It never changes. */
+/** The owner's request, with secret values masked. It never changes. */
 export interface ContainerView {
   readonly uuid: string
   readonly owner: string
@@ -32,7 +32,7 @@ export interface ContainerView {
   }
   /** How often it may be run in all, when runs end without a result. */
   readonly container_count_max: number
-  /** Of one that Arvados asked for: its uuid there. */
+  /** The uuid in Arvados of a container that Arvados asked for. */
   readonly arvados_uuid?: string
 }
 
@@ -69,7 +69,7 @@ export interface ContainerRecord {
   readonly gatewayAddress: string
   /** It has ended, and so much was kept that its output was dropped. */
   readonly isOutputDropped: boolean
-  /** The SHA-256 of that gateway's certificate, as the machine told over SSH. */
+  /** The SHA-256 of that gateway's certificate, as the machine reported it over SSH. */
   readonly gatewayPin: string
   /** The `RunSpec`, sealed for this uuid. */
   readonly sealedSpec: string
@@ -88,7 +88,7 @@ export interface ContainerBrief {
 export const sentOf = ({ containers }: Pick<MachineBrief, 'containers'>): readonly ContainerBrief[] =>
   containers.filter(({ run }) => run > 0)
 
-/** What the scheduler and people see of a machine: one entry for each machine that is not gone by proof. */
+/** A machine as the scheduler and people see it: one entry for each machine that is not gone by proof. */
 export interface MachineBrief {
   /** The name of its record, which is also the intent's token and the tag `Intent`: its op in base 36. */
   readonly name: string

@@ -1,4 +1,4 @@
-/** What a run of a container costs, by the price of its machine. Pure. */
+/** The cost of a container's run, by the price of its machine. Pure. */
 import type { ContainerState } from './container.ts'
 
 export interface CostedRun {
@@ -9,7 +9,7 @@ export interface CostedRun {
   readonly state: ContainerState
 }
 
-/** Of its present or last run. */
+/** The cost of its present or last run. */
 export function costOf({ startedMs, finishedMs, pricePerHour, state }: CostedRun, nowMs: number): number {
   if (startedMs === 0) return 0
   const untilMs = finishedMs || (state === 'Running' ? nowMs : startedMs)

@@ -1,4 +1,4 @@
-/** What a pass decides, case by case. */
+/** The decisions of a pass, case by case. */
 import { describe, expect, test } from 'vitest'
 import { decidedBy, fresh, now, sent, unsent } from './testing/cases.ts'
 import { someRules, waitingOf } from './testing/world.ts'

@@ -3,7 +3,7 @@ import type { ShutdownReason } from './types.ts'
 
 /** Nobody of ours asked for it. */
 export const endedByCloud = 'the cloud shows it as gone'
-/** What a failed creation made is removed. */
+/** Anything that a failed creation made is removed. */
 export const creationFailed = 'its creation failed'
 
 const failures: readonly ShutdownReason[] = ['boot', 'broken', 'unreachable']

@@ -15,7 +15,7 @@ export function givenUp(machine: Machine, isKnownType: boolean, { rules, nowMs }
   return isKnownType ? undefined : 'type'
 }
 
-/** A machine boots, or answers probes, or is given up. What ran on it is queued again only by proof, which is not asked here. */
+/** A machine boots, or answers probes, or is given up. Its containers are queued again only by proof, which is not asked here. */
 function deadlineOf(
   { state, sinceMs, probedMs }: Machine,
   rules: Input['rules'],

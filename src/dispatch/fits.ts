@@ -29,10 +29,10 @@ function byPrice(a: MachineType, b: MachineType): number {
   )
 }
 
-/** Of what is configured, rounded up. */
+/** The usable part of the configured memory, rounded up. */
 export const usableRam = (ramBytes: number): number => Math.ceil(ramBytes * ramShare)
 
-/** Of a type, as it is configured. */
+/** The configured memory that a type must have. */
 export const neededRam = (need: Need, { reserveExtraRamBytes }: Pick<Rules, 'reserveExtraRamBytes'>): number =>
   Math.ceil((need.ramBytes + reserveExtraRamBytes) / ramShare)
 

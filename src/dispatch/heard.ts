@@ -1,4 +1,4 @@
-/** Reads what a machine says, without trust: it may lie, or be broken. What is no word of the protocol is none. Pure. */
+/** Reads the lines of a machine, without trust: it may lie, or be broken. A line outside the protocol counts as none. Pure. */
 import { z } from 'zod'
 import { parseJson } from '../base/json.ts'
 import { type FromRunner, mostOutputBytes, mostRuns } from './protocol.ts'
@@ -52,7 +52,7 @@ const entry = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('ended'), atMs: count, end }),
 ])
 
-/** What a newer runner says beyond it is left out. */
+/** Further fields of a newer runner are left out. */
 const message = z.discriminatedUnion('type', [
   z.object({ type: z.literal('welcome'), epoch: number, version: words, highestRun: count }),
   z.object({

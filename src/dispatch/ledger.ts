@@ -1,4 +1,4 @@
-/** Counts machines against every limit, and keeps room for whoever was refused it. Pure. */
+/** Counts machines against every limit, and keeps room for those that were refused it. Pure. */
 import { quotaOf } from './throttle.ts'
 import type { Input, MachineType, TenantLimits } from './types.ts'
 

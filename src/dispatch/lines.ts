@@ -16,7 +16,7 @@ export class Lines {
     this.#longestBytes = longestBytes
   }
 
-  /** The lines that end in this chunk. What follows the last end waits for more: half a line is none. */
+  /** The lines that end in this chunk. Bytes after the last end wait for more: half a line is none. */
   take(chunk: Buffer): (string | typeof tooLong)[] {
     const lines: (string | typeof tooLong)[] = []
     let from = 0

@@ -1,11 +1,11 @@
 /**
  * Decides what is owed to Arvados, and to our queue, of one container that is in both. Pure. It compares states, and keeps no
- * list of messages: what was told and lost is owed again, and what was told twice is refused there as a transition that there
- * is not. So the order is always Locked, Running, and an end.
+ * list of messages: a lost report is owed again, and Arvados refuses a repeated one as an invalid transition. So the order is
+ * always Locked, Running, and an end.
  */
 import type { ContainerState } from './container.ts'
 
-/** What Arvados has. */
+/** The container in Arvados. */
 export interface Theirs {
   readonly uuid: string
   readonly state: ContainerState
@@ -15,7 +15,7 @@ export interface Theirs {
   readonly mine: boolean
 }
 
-/** What our record has. Times are Redis' clock; 0 is never. */
+/** Our record of it. Times are Redis' clock; 0 is never. */
 export interface Ours {
   /** No machine was asked to run it. */
   readonly waits: boolean
@@ -36,7 +36,7 @@ export interface Mirrored {
   /** The uuid in Arvados. */
   readonly theirs: string
   readonly uuid: string
-  /** It left our queue, and Arvados is to be told that we do not run it. */
+  /** It left our queue, and Arvados must learn that we do not run it. */
   readonly back: boolean
   /** Null if the record has expired. */
   readonly ours: Ours | null

@@ -43,7 +43,7 @@ function byAge(queue: readonly Waiting[], places: readonly number[]): ArrayLike<
   return placesOf(keys.sort(), queue)
 }
 
-/** Those of the same instant stand together, and only they are compared by their uuid. */
+/** Containers of the same instant come together, and only they are compared by their uuid. */
 function placesOf(keys: Float64Array, queue: readonly Waiting[]): Uint32Array {
   const sorted = new Uint32Array(keys.length)
   const ageOf = (i: number) => Math.floor(keys[i]! / queue.length)

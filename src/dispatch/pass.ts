@@ -22,7 +22,7 @@ import type { Decisions, Input, Machine, MachineType, ShutdownReason, Waiting } 
 
 /** A machine was asked to run it. */
 const asked = 'asked'
-/** Of a container whose shape nobody knows: it gets no machine. */
+/** The share of a container whose shape nobody knows: it gets no machine. */
 const unknown: Share = { places: 1, vcpus: 0, ramBytes: 0, scratchBytes: 0, gpus: 0 }
 const usable: ReadonlySet<string> = new Set(['creating', 'booting', 'idle', 'running'])
 
@@ -46,7 +46,7 @@ export class Pass {
   /** Containers that have a machine by this pass. */
   readonly #placed = new Set<string>()
   readonly #claims = new Map<string, Slot | typeof asked>()
-  /** Of each in the queue, what it has. */
+  /** The machine of each container in the queue. */
   readonly #own: readonly (Slot | typeof asked | undefined)[]
   #supervisors = 0
   /** Containers that have a machine which was asked, or get one. */
@@ -153,13 +153,13 @@ export class Pass {
 
   #mostSupervisors(): number {
     const { supervisorFraction, maxInstances } = this.#input.rules
-    // Of machines without a limit, no part is none.
+    // A fraction of 0 stays 0 where machines have no limit.
     return Math.max(1, supervisorFraction === 0 ? 0 : Math.floor(supervisorFraction * maxInstances))
   }
 
   /**
-   * One that others have too, else one for itself alone. Whoever waits for room, and is more urgent, gets it by the end of a
-   * machine that would be used here; and nobody joins those of which he waits for one to be empty.
+   * A machine that others have too, else one for itself alone. If a more urgent container waits for room, a machine that would be
+   * used here is ended for it, and nobody joins the machines of which it waits for one to be empty.
    */
   #find(container: Waiting, readiness: Readiness, types: readonly MachineType[]): Place | undefined {
     const { tenant, priority } = container
@@ -182,7 +182,7 @@ export class Pass {
     return undefined
   }
 
-  /** One that others have, unless somebody more urgent waits for it to be empty. */
+  /** A machine that others have, unless a more urgent container waits for it to be empty. */
   #beside(
     { shape, tenant, priority }: Waiting,
     readiness: Readiness,

@@ -3,9 +3,9 @@
  * (`skylab runner attach`). Pure. Schemas check what arrives: a machine may lie, and a keeper may be an old one.
  *
  * The fence: `hello` names the connection's epoch. The runner stores the highest that it has heard, and compares it again at
- * each act, under one gate. A lower one is refused. Of several connections with the highest epoch only the last one may act:
- * what an earlier one still has in its pipe would otherwise come after a list that lacks it. A start needs a higher run than
- * every earlier one of this container.
+ * each act, under one gate. A lower one is refused. If several connections have the highest epoch, only the last one may act:
+ * an act in the pipe of an earlier one would otherwise come after a list that lacks it. A start needs a higher run than every
+ * earlier one of this container.
  */
 
 /** The longest line of either side, in bytes, without its end. A longer one is dropped, and refused as `bad`. */
@@ -20,7 +20,7 @@ export const mostOutputBytes = 32 * 1024
 /** How a container is run. Values of secrets are among them: a line with it is never logged. */
 export interface RunSpec {
   readonly command: readonly string[]
-  /** Of the engines `docker` and `podman`; `process` ignores it. */
+  /** For the engines `docker` and `podman`; `process` ignores it. */
   readonly image: string
   readonly environment: Readonly<Record<string, string>>
   readonly cwd: string
@@ -51,7 +51,7 @@ export type ToRunner =
   | { readonly type: 'ack'; readonly uuid: string; readonly run: number; readonly seq: number }
 
 /**
- * What a machine says of one run. `stale`: its supervisor was lost. Its processes are killed then, and once none is left it has
+ * The state of a run, as its machine reports it. `stale`: its supervisor was lost. Its processes are killed then, and once none is left it has
  * an end, without an exit code. The machine is broken.
  */
 export type RunState = 'starting' | 'running' | 'ended' | 'stale'
@@ -80,7 +80,7 @@ export interface Gateway {
 }
 
 /**
- * Entries of a spool are numbered from 1 for each run, without gaps, and are told again until they are acknowledged. A connection
+ * Entries of a spool are numbered from 1 for each run, without gaps, and are sent again until they are acknowledged. A connection
  * gets them once its first list was answered.
  */
 export type Entry =
@@ -104,7 +104,7 @@ export type FromRunner =
   | { readonly type: 'welcome'; readonly epoch: number; readonly version: string; readonly highestRun: number }
   /**
    * `highest`: the highest epoch; for `run`, the highest run of this container. With the machine's secret, so that the keeper
-   * can believe it. `end`: for `run`, how this very run ended here, as it was told and acknowledged before.
+   * can believe it. `end`: for `run`, how this very run ended here, as it was reported and acknowledged before.
    */
   | {
       readonly type: 'refused'

@@ -1,4 +1,4 @@
-/** What a machine holds beside others: places, processors, memory, scratch space and GPUs. Pure. */
+/** The room of a machine that containers share: places, processors, memory, scratch space and GPUs. Pure. */
 import { neededRam, usableRam } from './fits.ts'
 import type { MachineType, Need, Rules } from './types.ts'
 
@@ -12,12 +12,12 @@ export interface Share {
   readonly gpus: number
 }
 
-/** What is left of a machine. It changes during a pass. */
+/** The room that is left on a machine. It changes during a pass. */
 export type Room = { -readonly [K in keyof Share]: Share[K] }
 
 type RoomRules = Pick<Rules, 'reserveExtraRamBytes' | 'maxContainersPerMachine'>
 
-/** Of a container, beside others. `fitOf` asks the same of a whole machine. */
+/** The share of a container beside others. `fitOf` asks the same of a whole machine. */
 export const shareOf = (need: Need, rules: Pick<Rules, 'reserveExtraRamBytes'>): Share => ({
   ...{ places: 1, vcpus: need.vcpus, ramBytes: neededRam(need, rules) },
   ...{ scratchBytes: need.scratchBytes, gpus: need.gpus },
@@ -28,10 +28,10 @@ export const roomOf = (type: MachineType, { maxContainersPerMachine }: RoomRules
   ...{ scratchBytes: type.scratchBytes, gpus: type.gpus },
 })
 
-/** What a machine holds, as the script that assigns counts it. */
+/** The room of a machine, as the script that assigns counts it. */
 export interface Limits {
   readonly places: number
-  /** Of the machine's memory, beside that of each container. */
+  /** Memory of the machine that is reserved beside that of each container. */
   readonly extraRamBytes: number
   readonly most: Omit<Share, 'places'>
 }

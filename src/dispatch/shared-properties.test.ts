@@ -25,7 +25,7 @@ test('decide gives no machine more than it has room for, nor more containers tha
     const gets = new Set(decisions.assign.map(({ machine }) => machine))
     for (const [machine, all] of Map.groupBy(allOf(input, decisions), ({ machine }) => machine)) {
       const { type } = input.machines.find(({ id }) => id === machine)!
-      // What was sent before may be more.
+      // Containers that were sent before may take more.
       if (gets.has(machine))
         expect(
           fills(

@@ -1,4 +1,4 @@
-/** What a pass decides of machines that several containers may share, case by case. */
+/** The decisions of a pass about machines that several containers may share, case by case. */
 import { describe, expect, test } from 'vitest'
 import { decidedBy, fresh, sent, unsent } from './testing/cases.ts'
 import { gib, needOf, someRules, typeOf, waitingOf } from './testing/world.ts'

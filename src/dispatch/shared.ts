@@ -22,7 +22,7 @@ export interface Sought {
 /** Neither a type nor a readiness has a space. */
 const keyOf = (type: string, readiness: Readiness, tenant: string) => `${readiness} ${type} ${tenant}`
 
-/** One that is only held is given away as a whole, unless there is room beside its holders. */
+/** A machine that is only held is given away as a whole, unless there is room beside its holders. */
 const isShared = (slot: Place): boolean => {
   if (slot.leaves) return false
   return isUsed(slot) ? slot.left.places > 0 : slot.holders.length > 0 && slot.left.places > slot.held.places

@@ -68,7 +68,7 @@ export class Shelves {
     return this.#of(type, readiness).free.last(isFree, tenant, ofOthers)
   }
 
-  /** That of the last in the queue: who came before has kept his own, or released it. */
+  /** The machine of the last holder in the queue: an earlier container has kept its own, or released it. */
   held(type: string, readiness: Known, tenant: string, ofOthers: boolean): Slot | undefined {
     return this.#of(type, readiness).held.last(isHeld, tenant, ofOthers)
   }

@@ -16,15 +16,15 @@ export interface Holder {
 export interface Place {
   readonly type: MachineType
   readonly readiness: Readiness
-  /** Of its containers, as far as the pass came. */
+  /** The tenant of its containers, as far as the pass came. */
   tenant: string
   /** It was asked to run some. */
   readonly isBusy: boolean
   /** In turn. */
   readonly holders: Holder[]
-  /** Who gets it, in turn. */
+  /** The containers that get it, in turn. */
   readonly users: Waiting[]
-  /** Beside what it was asked to run, and what it gets. */
+  /** The room beside the containers that it was asked to run, and those that it gets. */
   readonly left: Room
   /** A part of that, which holders have. */
   readonly held: Room

@@ -2,7 +2,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 export interface TagNames {
-  /** Whose a machine is: only those of ours are ever touched. */
+  /** The installation that owns a machine: only our own are ever touched. */
   readonly instanceSetId: string
   readonly instanceType: string
   readonly idleBehavior: string
@@ -11,7 +11,7 @@ export interface TagNames {
   readonly intent: string
   /** The key of its SSH server, once that was verified. */
   readonly hostKey: string
-  /** Whom it counts for. */
+  /** The tenant that it counts for. */
   readonly tenant: string
   /** Before a key of the tenant's billing. */
   readonly billing: string

@@ -1,4 +1,4 @@
-/** What a creation's outcome teaches about the cloud. Pure. */
+/** Learns about the cloud from the outcome of a creation. Pure. */
 import type { Throttle } from './types.ts'
 
 /** Errors as drivers name them. */

@@ -1,6 +1,6 @@
 /**
  * The words between a replica and the gateway of a running container, over TLS. Each side proves that it has the key of this run,
- * for this certificate and this very connection: whoever relays has another certificate, and what was heard is of no use again.
+ * for this certificate and this very connection: a relay has another certificate, and a recorded proof cannot be used again.
  * Pure.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
@@ -12,7 +12,7 @@ export const tunnelProtocol = 'skylab-tunnel'
 export const proofHeader = 'skylab-tunnel-proof'
 export const targetHeader = 'skylab-tunnel-target'
 
-/** Of the keying material of one connection, which nobody between can choose (RFC 8446, 7.5). */
+/** The label of a connection's keying material, which nobody between can choose (RFC 8446, 7.5). */
 export const exporterLabel = 'EXPORTER-skylab-tunnel'
 export const exporterBytes = 32
 export const noContext = Buffer.alloc(0)
@@ -26,9 +26,9 @@ export const gatewayPorts = { first: 32_768, last: 60_999 } as const
 /** A shell, or a port of the container. */
 export type TunnelTarget = 'ssh' | { readonly port: number }
 
-/** What is said over one connection, by which proofs are bound to it. */
+/** Binds proofs to one connection. */
 export interface TunnelSession {
-  /** Of the gateway, as DER. */
+  /** The gateway's certificate, as DER. */
   readonly certificate: Buffer
   /** Exported keying material. */
   readonly binding: Buffer
@@ -38,11 +38,11 @@ export interface TunnelSession {
 export const tunnelKey = (token: string, uuid: string, run: number): string =>
   createHmac('sha256', keyFor(token, 'tunnel')).update(`${uuid}.${run}`).digest('hex')
 
-/** What the replica shows. */
+/** The proof of the replica. */
 export const requestProof = (key: string, { certificate, binding }: TunnelSession): string =>
   mac(key, 'request', Buffer.concat([createHash('sha256').update(certificate).digest(), binding]))
 
-/** What the gateway answers to a proof. */
+/** The gateway's answer to a proof. */
 export const answerProof = (key: string, proof: string): string => mac(key, 'answer', Buffer.from(proof))
 
 const mac = (key: string, use: string, bytes: Buffer): string =>

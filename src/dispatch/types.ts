@@ -1,6 +1,6 @@
 /** The words of the scheduler: what it is given, and what it decides. Pure. All times are Redis' clock. */
 
-/** What a container asks of a machine. Containers of the same shape share one. */
+/** The needs of a container. Containers of the same shape share one object. */
 export interface Need {
   readonly vcpus: number
   readonly ramBytes: number
@@ -70,7 +70,7 @@ export interface TenantLimits {
   readonly maxPricePerHour?: number
 }
 
-/** What the operator sets, by Arvados' names. */
+/** The operator's settings, by Arvados' names. */
 export interface Rules {
   readonly maxInstances: number
   readonly maxConcurrentInstanceCreateOps: number
@@ -89,7 +89,7 @@ export interface Rules {
   readonly tenants: ReadonlyMap<string, TenantLimits>
 }
 
-/** What the cloud's errors taught, for all replicas. `afterCreate` writes it. */
+/** Learnt from the cloud's errors, for all replicas. `afterCreate` writes it. */
 export interface Throttle {
   /** No creation before this time. */
   readonly createAfterMs: number

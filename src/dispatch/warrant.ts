@@ -1,6 +1,6 @@
 /**
- * Seals the right to run a container. After a loss of Redis the list of a machine is believed by this seal alone: whoever lacks the
- * installation's token can invent neither owner nor run. Pure.
+ * Seals the right to run a container. After a loss of Redis the list of a machine is believed by this seal alone: without the
+ * installation's token nobody can invent an owner or a run. Pure.
  */
 
 import { createHmac } from 'node:crypto'
@@ -11,7 +11,7 @@ import type { Warrant } from './protocol.ts'
 import { isSame, keyFor } from './tags.ts'
 import type { Need } from './types.ts'
 
-/** What Redis must know of a container beside what its machine runs. The machine keeps it in the seal, and does not read it. */
+/** The part of a container's record that its machine does not need. The machine keeps it in the seal, and does not read it. */
 export interface About {
   readonly view: ContainerView
   readonly shape: { readonly need: Need; readonly tenant: string; readonly supervisor: boolean }

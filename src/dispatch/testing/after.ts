@@ -1,10 +1,10 @@
-/** What queue and machines are after the decisions of a pass, for properties of it. Pure. */
+/** The queue and machines after the decisions of a pass, for properties of it. Pure. */
 import fc from 'fast-check'
 import { decide } from '../decide.ts'
 import type { Decisions, Input } from '../types.ts'
 import { anyInput, anyPacked } from './arbitrary.ts'
 
-/** Of inputs where machines have one container, and of those where they may have more. */
+/** Checks inputs where machines have one container, and inputs where they may have more. */
 export function holds(property: (input: Input, decisions: Decisions) => void): void {
   fc.assert(
     fc.property(fc.oneof(anyInput, anyPacked), input => property(input, decide(input))),
@@ -20,7 +20,7 @@ export interface Has {
   readonly uuid: string
 }
 
-/** What machines have after the decisions, of those that nobody was asked to run yet. */
+/** The containers that machines have after the decisions, without those that a machine was asked to run. */
 export function unsentAfter({ machines }: Input, { assign, unassign, shutdown }: Decisions): Has[] {
   const ends = new Set(shutdown.map(({ machine }) => machine))
   const textOf = ({ machine, uuid }: Has) => `${machine} ${uuid}`

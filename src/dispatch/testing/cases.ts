@@ -7,7 +7,7 @@ import { machineOf, needOf } from './world.ts'
 
 export const now = 10_000_000
 
-/** What a pass decides by these rules: of nothing, but for what is given. */
+/** The decisions of a pass by these rules, about an empty queue and no machines, unless some are given. */
 export const decidedBy =
   (rules: Rules) =>
   (over: Partial<Input>): Decisions =>

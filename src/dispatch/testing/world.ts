@@ -48,7 +48,7 @@ export type Job = Waiting & { readonly runsMs: number }
 export interface WorldOptions extends Pick<Input, 'shapes' | 'types' | 'rules'> {
   readonly bootMs: number
   readonly destroyMs: number
-  /** What the cloud says to the creation of this number. */
+  /** The cloud's refusal of the creation with this number. */
   readonly refuses?: (number: number, type: string) => 'RateLimited' | 'AtQuota' | 'NoCapacity' | undefined
   /** It never answers after its boot. */
   readonly isDead?: (number: number) => boolean
@@ -68,7 +68,7 @@ export class World {
   readonly runs: Run[] = []
   readonly failed: Decisions['fail'][number][] = []
   passes = 0
-  /** Of all machines that are gone. */
+  /** The cost of all machines that are gone. */
   cost = 0
   readonly #options: WorldOptions
   readonly queue = new Map<string, Job>()
