@@ -1,5 +1,5 @@
 /**
- * What Skylab needs of a cloud (shared words of all drivers; dispatch's page "Clouds"). A driver speaks to one account, sees
+ * The interface of a cloud (shared words of all drivers; dispatch's page "Clouds"). A driver speaks to one account, sees
  * only machines of its set, and retries nothing: its callers decide, by the errors of `errors.ts`.
  */
 
@@ -21,11 +21,11 @@ export interface Intent {
   /** The size of the scratch disk that the type wants added, in bytes. 0: none. */
   readonly addedScratchBytes: number
   readonly preemptible: boolean
-  /** Where it was tried last, as `CloudCall.note` told. A new attempt begins there: a token counts in one place only. */
+  /** Where it was tried last, by `CloudCall.note`. A new attempt begins there: a token counts in one place only. */
   readonly place?: string
 }
 
-/** What a cloud makes before a machine, and keeps without it: a network interface. It has the tags of its intent. */
+/** A resource that is made before its machine, and stays without it: a network interface. It has the tags of its intent. */
 export interface PreResource {
   readonly kind: string
   readonly id: string
@@ -82,7 +82,7 @@ export interface Driver {
   setTags(id: string, tags: Readonly<Record<string, string>>, call: CloudCall): Promise<void>
   /** A yes proves nothing either. A machine that is already gone is no error. */
   destroy(id: string, call: CloudCall): Promise<void>
-  /** What `prepare` made and no machine has. */
+  /** Resources that `prepare` made and no machine has. */
   orphans(call: CloudCall): Promise<readonly PreResource[]>
   remove(resource: PreResource, call: CloudCall): Promise<void>
   close(): Promise<void>

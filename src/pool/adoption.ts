@@ -10,7 +10,7 @@ export interface AdoptionOptions {
   readonly tagging: Tagging
   readonly sealer: Pick<Sealer, 'seal'>
   readonly log: Logger
-  /** Of a machine's whole life. */
+  /** The longest life of a machine. */
   readonly lifeMs: number
   /** Counts machines without a record; `late`: its intent was over, so that it ends. */
   readonly onAdopted: (answer: 'adopted' | 'late') => void

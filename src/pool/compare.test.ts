@@ -80,7 +80,7 @@ describe('Comparer', () => {
     clock.advance(30_000)
     await compared()
     expect([...machines.briefs.values()]).toMatchObject([{ instance: id, state: 'unknown' }])
-    // The first mark may not last that long.
+    // The first mark does not always last that long.
     expect(log.slice(0, 2)).toEqual(['begin', 'begin'])
   })
 

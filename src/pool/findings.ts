@@ -1,10 +1,10 @@
-/** What a listing of the cloud and the records say of each other. Listings lag: an absence concludes nothing. Pure. */
+/** Compares a listing of the cloud with the records. Listings lag: an absence proves nothing. Pure. */
 import type { Instance, PreResource } from '../clouds/driver.ts'
 import type { MachineBrief } from '../dispatch/container.ts'
 import type { Tagging, Tags } from './tagging.ts'
 
 export interface Findings {
-  /** Of our set, and no record has them. */
+  /** Machines of our set that no record has. */
   readonly strays: readonly Instance[]
   /** Records whose machine the listing does not have, or has as gone. */
   readonly unlisted: readonly MachineBrief[]
@@ -44,7 +44,7 @@ export interface OrphanAges {
   readonly oldMs: number
 }
 
-/** What was made before a machine that never came: old, of our set, and its keeper does not need it any more. */
+/** Resources that were made before a machine that never came: old, of our set, and not needed by its keeper any more. */
 export function leftovers(
   orphans: readonly PreResource[],
   briefs: readonly MachineBrief[],

@@ -1,4 +1,4 @@
-/** What metrics show of machines and queue, by Arvados' names without their prefix. Pure. */
+/** Metrics of machines and queue, by Arvados' names without their prefix. Pure. */
 import { type DispatchCensus, type InstanceCategory, instanceCategories, type TypeCensus } from '../dispatch/census.ts'
 import { type MachineBrief, sentOf } from '../dispatch/container.ts'
 import type { MachineType, Throttle } from '../dispatch/types.ts'

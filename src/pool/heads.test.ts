@@ -8,7 +8,7 @@ import { type HeadOf, groupKey as keyOf, withoutDoubtful } from './heads.ts'
 
 const anyOf = fc.oneof(anyInput, anyPacked)
 
-/** What a pass sees that reads so many of each group, and those that machines have. */
+/** The input of a pass that reads so many of each group, and those that machines have. */
 function seen(input: Input, limit: number): { input: Input; heads: HeadOf[] } {
   const groups = Map.groupBy(input.queue.filter(({ priority }) => priority > 0).toSorted(byTurn), keyOf)
   const own = new Set(input.machines.flatMap(({ containers }) => containers.map(({ uuid }) => uuid)))
@@ -78,7 +78,7 @@ describe('withoutDoubtful', () => {
       fc.property(anyOf, input => {
         const { decisions, again } = trimmed(input, 1)
         const own = new Set(input.machines.flatMap(({ containers }) => containers.map(({ uuid }) => uuid)))
-        // Whoever keeps his own machine is a head that waits for nothing, and is decided nothing about.
+        // A head that keeps its own machine waits for nothing, and nothing is decided about it.
         if (again && seen(input, 1).input.queue.every(({ uuid }) => !own.has(uuid))) {
           expect(count(decisions)).toBeGreaterThan(0)
         }

@@ -7,13 +7,13 @@ import type { Decisions, Input, Machine, Need, Placed, Rules, Waiting } from '..
 import type { At, Decision, Queued, QueueGroup, Reading } from '../store/dispatch/scheduling.ts'
 import { groupKey, type HeadOf } from './heads.ts'
 
-/** What the operator configured. */
+/** The operator's configuration. */
 export interface PoolRules {
   readonly types: readonly Omit<OfferedType, 'addedScratchBytes'>[]
   readonly rules: Rules
 }
 
-/** What is not known yet after a loss of Redis: containers up to this op are not touched. 0 when all is known. */
+/** After a loss of Redis containers up to this op may be unknown, and are not touched. 0 when all is known. */
 export type HeldOp = number
 
 /** One text for each need: groups of many tenants share one. */
@@ -25,7 +25,7 @@ export const opOf = (uuid: string): number => Number.parseInt(uuid.slice(-15), 3
 
 const isHeld = (uuid: string, heldOp: HeldOp): boolean => heldOp > 0 && opOf(uuid) <= heldOp
 
-/** What a pass knows beside what it reads. */
+/** Facts that a pass has beside the records that it reads. */
 export interface Known {
   readonly maxContainers: number
   readonly heldOp: HeldOp
@@ -65,7 +65,7 @@ function machineOf(brief: MachineBrief, offered: ReadonlyMap<string, string>, { 
     probedMs: Math.max(probedMs, watchedMs),
     state: ending === '' ? state : 'shutdown',
     containers: containers.map(({ uuid, run, supervisor, need }) => ({
-      // What is held counts as sent, so that nobody takes it back: the machine may run it, though Redis has forgotten.
+      // A held container counts as sent, so that nobody takes it back: the machine may run it, though Redis has forgotten.
       ...{ uuid, sent: run > 0 || isHeld(uuid, heldOp), supervisor, need },
     })),
   }
@@ -105,7 +105,7 @@ const heldSentence = 'It waits: after a loss of data, machines are asked first w
 /** A machine to be made, for containers. */
 export type Wish = Decisions['create'][number]
 
-/** What was decided, with what was read of it. A creation lacks what is drawn for it. */
+/** A decision, with the versions that it was made for. A creation still lacks its drawn values. */
 export type Draft =
   | Exclude<Decision, { readonly what: 'create' }>
   | {
@@ -125,7 +125,7 @@ export function draftsOf(
 ): Draft[] {
   const versions = new Map(queue.map(({ uuid, version }) => [uuid, version]))
   const briefs = new Map(machines.map(brief => [brief.name, brief]))
-  // What was not read has a version that nothing has.
+  // A record that was not read gets a version that no record has.
   const container = (id: string): At => ({ id, version: versions.get(id) ?? -1 })
   const machine = (id: string): At => ({ id, version: briefs.get(id)?.version ?? -1 })
   const both = (each: Placed) => ({ container: container(each.container), machine: machine(each.machine) })

@@ -1,4 +1,4 @@
-/** What the duties of the pool are given. */
+/** The parts that the duties of the pool need. */
 import type { Clock } from '../base/clock.ts'
 import type { CloudCall, Driver } from '../clouds/driver.ts'
 import type { Leases } from '../leases/leases.ts'

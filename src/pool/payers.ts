@@ -10,7 +10,7 @@ export interface PayersOptions {
   readonly members: Pick<SomeMembers, 'read'>
   /** Those that count, beside `default`. */
   readonly tenants: readonly string[]
-  /** Keys of billing that become tags. A cloud has few tags for each machine, and whoever may edit an LNamespace may invent keys. */
+  /** Keys of billing that become tags. A cloud has few tags for each machine, and editors of an LNamespace may invent keys. */
   readonly keys: readonly string[]
   readonly names: Pick<TagNames, 'tenant' | 'billing'>
 }
@@ -18,7 +18,7 @@ export interface PayersOptions {
 /** Units of 16 bits. */
 const longestValue = 256
 
-/** Whoever may edit an LNamespace writes the value. A request with a tag that the cloud refuses makes no machine, for anybody. */
+/** Editors of an LNamespace write the value. A request with a tag that the cloud refuses makes no machine, for anybody. */
 const fitting = (value: string): string =>
   value
     .replaceAll(/[\p{Cn}\p{Co}\p{Cs}]/gu, '\u{FFFD}')
@@ -39,7 +39,7 @@ export class Payers {
     this.#read = await this.#options.members.read()
   }
 
-  /** What a machine of this tenant is to have, by what was read last; of billing nothing while that is not known. */
+  /** The tags that a machine of this tenant should have, as read last; none of billing while that is not known. */
   tagsOf(tenant: string): Tags {
     const { names, keys } = this.#options
     const billing = this.#billingOf(tenant)

@@ -6,7 +6,7 @@ import { silentLogger } from '../telemetry/log.ts'
 import { type PassReport, Scheduler } from './scheduler.ts'
 import { briefOf, groupOf, nowMs, offeredTypes, readingOf, uuidOf, waits } from './testing/reading.ts'
 
-/** Whatever can go on without the clock has gone on. */
+/** Resolves when all work that needs no clock is done. */
 async function settled() {
   for (let i = 0; i < 20; i += 1) await new Promise(setImmediate)
 }

@@ -18,7 +18,7 @@ import { draftsOf, headsOf, inputOf, type PoolRules, sentencesOf } from './mappi
 import type { DutyParts } from './parts.ts'
 import { Writer, type WriterOptions } from './writer.ts'
 
-/** What a pass did, for metrics and for tests. */
+/** The report of a pass, for metrics and for tests. */
 export interface PassReport {
   readonly readMs: number
   readonly decideMs: number
@@ -104,8 +104,8 @@ export class Scheduler {
   }
 
   /**
-   * A pass begins soon where containers, machines or everything may have changed. Whatever becomes of a container that a machine
-   * was asked to run, its machine rings too: so output, which rings often, asks for no pass.
+   * A pass begins soon where containers, machines or everything may have changed. Changes of a container that a machine was asked
+   * to run ring for its machine too: so output, which rings often, asks for no pass.
    */
   hear({ subject }: Ring | Missed): void {
     const isOfContainer = subject?.kind === containerKind && !this.#sent.has(subject.name)

@@ -1,7 +1,7 @@
 /**
  * Compares the cloud's list with the records, both ways, and drops what is kept too long or too much. One replica does it, by
  * lease. It ends no machine: it adopts what no record has, and a record is what a keeper needs to end a machine. The tag of our set
- * is the border. A machine without it is not ours, even if a record has its id: whoever took the tag away took the machine.
+ * is the border. A machine without it is not ours, even if a record has its id: removing the tag takes the machine from us.
  */
 import { RetryLater } from '../base/errors.ts'
 import { jittered, restAfter } from '../base/loop.ts'
@@ -43,7 +43,7 @@ export interface SweepReport {
 
 const backoff = { baseMs: 1_000, capMs: 60_000 }
 const jitter = 0.1
-/** Of what one sweep asks the cloud about alone; the next ones come to the others. */
+/** The most machines that one sweep asks the cloud about singly; the next sweeps come to the others. */
 const mostLooks = 50
 /** A tag that the record changed while it was written is written again, so often at most. */
 const mostTagRounds = 5
@@ -195,7 +195,7 @@ export class Sweeper {
     return true
   }
 
-  /** What the cloud refuses of one machine must not keep it from the others. */
+  /** A refusal for one machine must not keep the sweep from the others. */
   async #aside<T>(work: () => Promise<T>, otherwise: T): Promise<T> {
     try {
       return await work()

@@ -1,4 +1,4 @@
-/** What the tags of a machine say of it, and what they are to say. Anybody with the account may write them. Pure. */
+/** Reads and makes the tags of machines. Anybody with the account may write them. Pure. */
 import type { Instance } from '../clouds/driver.ts'
 import type { OfferedType } from '../dispatch/configured.ts'
 import { defaultTenant, type MachineBrief } from '../dispatch/container.ts'
@@ -14,13 +14,13 @@ export interface TaggingOptions {
   /** The present id of our set, and those of earlier tokens. */
   readonly sets: readonly string[]
   readonly types: ReadonlyMap<string, OfferedType>
-  /** `TagSecret`. With `hmac`, a secret that the tag itself has proves nothing: whoever writes tags knows it. */
+  /** `TagSecret`. With `hmac`, a secret that the tag itself has proves nothing: its writer knows it. */
   readonly secrets?: 'plain' | 'hmac'
   /** Undefined: no tag says who pays. */
   readonly payers?: Payers | undefined
 }
 
-/** What a record needs of a machine that only the cloud knows. */
+/** The facts that a record needs of a machine that only the cloud knows. */
 export type Stray = Omit<StrayMachine, 'timeoutMs' | 'sealPlan'>
 
 const behaviors = ['run', 'hold', 'drain'] as const
@@ -55,7 +55,7 @@ export class Tagging {
         tenant: payers?.tenantOf(tags) ?? defaultTenant,
         hostKey: own(tags, names.hostKey),
       },
-      // What nobody understands is not ended for it, and gets nothing new.
+      // A machine with an unknown behavior is not ended for it, and gets nothing new.
       idleBehavior: behavior ?? (own(tags, names.idleBehavior) === '' ? 'run' : 'hold'),
     }
   }
@@ -72,7 +72,7 @@ export class Tagging {
     await this.#options.payers?.refresh()
   }
 
-  /** Tags that differ from the record. That of our set is not among them: who takes it away takes the machine. */
+  /** Tags that differ from the record. That of our set is not among them: removing it takes the machine from us. */
   missingOf(tags: Tags, brief: MachineBrief): Tags {
     const { names, payers } = this.#options
     const wanted = {

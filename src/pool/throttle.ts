@@ -1,4 +1,4 @@
-/** What the cloud's answers teach, and the pace of calls, for all replicas: both are in Redis. */
+/** The lessons of the cloud's answers, and the pace of calls, for all replicas: both are in Redis. */
 import { RetryLater } from '../base/errors.ts'
 import { afterCreate, type CreateOutcome } from '../dispatch/throttle.ts'
 import type { MachineStore } from '../store/dispatch/machines.ts'
@@ -26,7 +26,7 @@ export class Throttles {
   }
 
   /**
-   * Writes what a creation taught. Of an exhausted quota it counts the machines of the group now.
+   * Writes the lesson of a creation. For an exhausted quota it counts the machines of the group now.
    * @throws {RetryLater} when Redis does not answer
    */
   async teach(outcome: CreateOutcome): Promise<void> {

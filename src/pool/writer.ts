@@ -13,13 +13,13 @@ export interface WriterOptions {
   readonly sealer: Pick<Sealer, 'seal' | 'ids'>
   /** The cloud's name and the price of a type. */
   readonly offerOf: (type: string) => { readonly providerType: string; readonly price: number }
-  /** Of a machine's whole life. */
+  /** The longest life of a machine. */
   readonly lifeMs: number
 }
 
 export interface Written {
   readonly done: number
-  /** What was read is not so any more: the next pass sees it. */
+  /** Decisions about records that have changed since they were read: the next pass sees them. */
   readonly changed: number
   /** Machines were not asked yet that may run containers up to this op; 0 if none was met. */
   readonly heldOp: number
@@ -36,7 +36,7 @@ const secretBytes = 20
 
 export class Writer {
   readonly #options: WriterOptions
-  /** The sentences that this lease has told. */
+  /** The sentences that were reported under this lease. */
   #told: ReadonlyMap<string, string> = new Map()
 
   constructor(options: WriterOptions) {

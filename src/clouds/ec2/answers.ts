@@ -1,11 +1,11 @@
-/** What an error of the client means for its caller. Pure. */
+/** Translates errors of the client for callers. Pure. */
 import { AtQuota, CloudRefused, IntentOver, NoCapacity, RateLimited, Unanswered } from '../errors.ts'
 
-/** What an answer is about. */
+/** The request that an answer is about. */
 export interface Asked {
   /** The name of EC2's action, such as RunInstances. */
   readonly action: string
-  /** Of a machine that is asked for. */
+  /** The type of a machine that is asked for. */
   readonly type?: string | undefined
   /** The quota that it counts to. */
   readonly group?: string | undefined
@@ -57,7 +57,7 @@ interface ClientError {
   readonly name: string
   readonly message: string
   readonly $metadata?: { readonly httpStatusCode?: number }
-  /** Of errors that an answer of the service became. */
+  /** Set on errors that the service answered. */
   readonly $fault?: 'client' | 'server'
 }
 

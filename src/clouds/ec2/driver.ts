@@ -90,7 +90,7 @@ class Ec2Driver implements Driver {
       try {
         return await attempt(subnet)
       } catch (error) {
-        // The pace of calls ends this round. What it has learnt stands, or every round would begin with the type that lacks.
+        // The pace of calls ends this round. Its lesson counts, or every round would begin with the type that lacks capacity.
         if (error instanceof RateLimited && refusal) throw refusal
         if (!(error instanceof NoCapacity)) throw error
         refusal = error

@@ -58,7 +58,7 @@ export class Interfaces {
       const { NetworkInterface: made } = await this.#sender.send(command, { call, ...about })
       if (made?.NetworkInterfaceId) return resourceOf(made)
     } catch (error) {
-      // The configuration has changed since. What was made is listed soon.
+      // The configuration has changed since. The interface that was made is listed soon.
       if (!(error instanceof CloudRefused && error.code === 'IdempotentParameterMismatch')) throw error
     }
     throw new Unanswered('EC2 has made the interface of this intent, and does not list it yet')

@@ -100,7 +100,7 @@ export const tagsOf = (tags: Readonly<Record<string, string>>): Tag[] =>
 export const recordOf = (tags: readonly Tag[] | undefined): Record<string, string> =>
   Object.fromEntries((tags ?? []).map(({ Key = '', Value = '' }) => [Key, Value]))
 
-/** What EC2 is asked to list. Its answer is compared again. */
+/** EC2 lists by this filter. Its answer is compared again. */
 export const ourFilter = ({ tag, values }: OurSets): Filter => ({ Name: `tag:${tag}`, Values: [...values] })
 
 export function isOurs(tags: Readonly<Record<string, string>>, { tag, values }: OurSets): boolean {

@@ -31,7 +31,7 @@ export interface SenderOptions {
   readonly timeoutMs: number
 }
 
-/** What a request is about. */
+/** A request, and the facts about it. */
 export interface Sending extends Omit<Asked, 'throttled'> {
   readonly call: CloudCall
   /** It changes something: it passes the failpoints, and needs the lease. */

@@ -1,4 +1,4 @@
-/** What a machine does at its first start. Pure. */
+/** The script of a machine's first start. Pure. */
 import { CloudRefused } from '../errors.ts'
 
 /** EC2's limit, before it is encoded. */

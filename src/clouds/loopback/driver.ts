@@ -114,7 +114,7 @@ class LoopbackDriver implements Driver {
     try {
       const env = { PATH: process.env.PATH, [machineMark]: folder }
       const child = spawn(command, [...args, folder], { detached: true, stdio: ['ignore', log, log], env, cwd: folder })
-      // What does not start stays `pending`, as in a cloud.
+      // A machine that does not start stays `pending`, as in a cloud.
       child.on('error', () => {})
       child.unref()
     } finally {

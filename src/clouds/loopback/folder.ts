@@ -14,12 +14,12 @@ import { endProcesses, isRunning } from './processes.ts'
 
 /** Files of a machine's folder. */
 export const files = {
-  /** What `create` was asked for; without secrets. */
+  /** The request to `create`, without secrets. */
   about: 'about.json',
   initCommand: 'init',
   authorizedKey: 'authorized_key',
   tags: 'tags',
-  /** Of its process, written by itself: only one can be. */
+  /** The identity of its process, written by itself: only one process can be. */
   process: 'process',
   address: 'address',
   secret: 'secret',
@@ -93,7 +93,7 @@ export class Machines {
 
   setTags = (id: string, tags: Readonly<Record<string, string>>): Promise<void> => writeTags(this.pathOf(id), tags)
 
-  /** Ends when no process of it is left. What it had is removed; a tombstone stays. */
+  /** Ends when no process of it is left. Its files are removed; a tombstone stays. */
   async end(id: string): Promise<void> {
     await writeFile(this.pathOf(id, files.stopping), '')
     await endProcesses(this.pathOf(id))
@@ -134,7 +134,7 @@ export class Machines {
       await this.end(id)
       return 'gone'
     } catch {
-      // Whoever destroys it hears why.
+      // The caller that destroys it gets the error.
       return 'stopping'
     }
   }

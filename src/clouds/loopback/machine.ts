@@ -30,7 +30,7 @@ export async function runMachine(folder: string): Promise<void> {
   await replace(at(files.address), `127.0.0.1:${port}`)
 }
 
-/** What machines have at fixed places, this one has in its folder. */
+/** Replaces the fixed paths of machines: this one has them in its folder. */
 function rewritten(text: string, folder: string): string {
   return (
     text

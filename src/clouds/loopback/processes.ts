@@ -2,7 +2,7 @@
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { foundNothing, type Look, lookTwice, processIds, statOf, whoseIs } from '../../base/proc.ts'
 
-/** Its value is the machine's folder. Who starts a process passes it on, mostly without knowing. */
+/** Its value is the machine's folder. A process passes it on to those that it starts, mostly without knowing. */
 export const machineMark = 'SKYLAB_LOOPBACK_MACHINE'
 
 interface Process {

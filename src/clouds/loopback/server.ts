@@ -15,11 +15,11 @@ export interface Host {
 const never = 2 ** 31 - 1
 
 export interface SshOptions {
-  /** Who may log in, in OpenSSH's form. */
+  /** The key that may log in, in OpenSSH's form. */
   readonly authorizedKey: string
   /** In OpenSSH's form, private. */
   readonly hostKey: string
-  /** Of loopback. */
+  /** An address of loopback. */
   readonly host?: string
   readonly run: (channel: ssh2.ServerChannel, command: string) => void
 }
@@ -65,7 +65,7 @@ function isAuthorized(context: ssh2.AuthContext, authorized: ssh2.ParsedKey): bo
   return signature === undefined || (blob !== undefined && authorized.verify(blob, signature, hashAlgo) === true)
 }
 
-/** By `sh -c`. As sshd does it: whoever leaves closes the command's pipes, and ends nothing. */
+/** By `sh -c`. As with sshd, a client that leaves closes the command's pipes, and ends nothing. */
 export function runCommand(channel: ssh2.ServerChannel, command: string, { env, cwd, rewrite }: Host): void {
   const child = spawn('/bin/sh', ['-c', rewrite(command)], { env, cwd, detached: true })
   channel.on('error', () => {})

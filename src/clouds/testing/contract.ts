@@ -1,5 +1,5 @@
 /**
- * What every driver keeps. A driver's test calls `contractOf` with a way to start its cloud; each test has sets of its own,
+ * The contract of every driver. A driver's test calls `contractOf` with a way to start its cloud; each test has sets of its own,
  * so that tests may share one account.
  */
 import { randomBytes } from 'node:crypto'
@@ -11,7 +11,7 @@ import { IntentOver } from '../errors.ts'
 export interface TestCloud {
   /** The driver of an installation, which sees only machines with this set in the tag `InstanceSetID`. */
   driver(set: string): Driver | Promise<Driver>
-  /** Whatever the cloud needs for a machine; `tags` already has the set. */
+  /** An intent with all that the cloud needs for a machine; `tags` already has the set. */
   intent(over: Pick<Intent, 'token' | 'tags'>): Intent
   /**
    * A machine that no Skylab made, without a tag of ours.

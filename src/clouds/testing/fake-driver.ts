@@ -1,7 +1,7 @@
 /**
  * A cloud in memory with the faults of real ones: listings lag, answers are lost, tokens are not honoured, and a yes to the end of
- * a machine may mean nothing. Its clock is the test's, and its seed decides what fails. It guards nothing: whoever names a machine
- * that is not his harms it, and the journal tells.
+ * a machine may mean nothing. Its clock is the test's, and its seed decides what fails. It guards nothing: a caller that names
+ * a machine of others harms it, and the journal records that.
  */
 import type { CloudCall, Driver, Instance, InstanceState, Intent, PreResource } from '../driver.ts'
 import { AtQuota, CloudRefused, NoCapacity, RateLimited, Unanswered } from '../errors.ts'
@@ -33,7 +33,7 @@ export interface FakeCloudOptions {
   readonly setTag?: string
 }
 
-/** What was asked of the cloud, with the tags that the machine had then. */
+/** A request to the cloud, with the tags that the machine had then. */
 export interface JournalEntry {
   readonly operation: string
   readonly id: string
