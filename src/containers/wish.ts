@@ -1,4 +1,4 @@
-/** A request for a container, and its parts: the view that is shown, the brief that is scheduled, and the spec that is run. Pure. */
+/** A request for a container, and its parts: the shown view, the needs for the scheduler, and the spec that is run. Pure. */
 import { mask } from '../base/secret-env.ts'
 import type { ContainerView } from '../dispatch/container.ts'
 import type { RunSpec } from '../dispatch/protocol.ts'
