@@ -1,4 +1,4 @@
-/** Who may go to which app. A verdict is made of tables and answers of Redis that are at most 5 s old. */
+/** Decides who may go to which app. A verdict is made of tables and answers of Redis that are at most 5 s old. */
 import type { AppRoute } from '../../base/app-route.ts'
 import type { Clock } from '../../base/clock.ts'
 import { RetryLater } from '../../base/errors.ts'
@@ -22,7 +22,7 @@ export interface PresentedSession {
   readonly loginHash: string
 }
 
-/** What a request presents: ids of cookies. */
+/** The ids of cookies that a request presents. */
 export interface Presented {
   readonly appId: string
   /** Instead of logins and sessions. */
@@ -31,7 +31,7 @@ export interface Presented {
   readonly session: readonly string[]
   /** Whether a page of another origin may be behind it. Then it is no use of the session. */
   readonly isOfOtherPage?: boolean
-  /** Of who presents them, as far as trusted proxies tell it. */
+  /** The address of the client, as far as trusted proxies tell it. */
   readonly address: string
 }
 
@@ -56,7 +56,7 @@ export interface Admission {
   readonly sessionHash?: string | undefined
   /** For a new cookie. */
   readonly newSessionId?: string | undefined
-  /** Who `user` is; absent where the app is public. */
+  /** The person of `user`; absent where the app is public. */
   readonly person?: Person | undefined
   /** By which session; absent for one who was let in by a token. */
   readonly admitted?: Admitted | undefined
@@ -67,7 +67,7 @@ export interface Admission {
 export interface Admitted {
   readonly seen: Seen
   readonly visitor: Visitor
-  /** Of the login. */
+  /** The version of the login. */
   readonly version: string
 }
 
@@ -134,7 +134,7 @@ export class Access {
   }
 
   /**
-   * Of one whom the identity source knows, for this request alone.
+   * The verdict about a person whom the identity source knows, for this request alone.
    * @param by the token that says who it is
    */
   verdictOf({ user, groups }: Person, appId: string, by?: Bearer): Soon<Verdict> {
@@ -152,7 +152,7 @@ export class Access {
 
   /**
    * The first of these ids of cookies whose login holds.
-   * @param address of who presents them
+   * @param address of the client that presents them
    * @throws {RetryLater} when Redis does not answer
    * @throws {ApiError} 429 as `verdict`
    */
@@ -203,7 +203,7 @@ export class Access {
       const route = areFresh ? this.#options.routes.get(appId) : 'unknown'
       if (route === 'unknown') return { is: 'unavailable' }
       return andThen(by(route), verdict =>
-        // What was judged by another route says nothing about this one.
+        // A verdict by another route says nothing about this one.
         this.#options.routes.get(appId) === route ? verdict : this.#judgeNow(appId, by, looks - 1),
       )
     })
@@ -218,7 +218,7 @@ export class Access {
     })
   }
 
-  /** Whoever has only the hash of a login is nobody: nothing but a session that holds lets in. */
+  /** The hash of a login alone lets nobody in: only a session that holds does. */
   #judgeEntered(route: AppRoute, { sessionId, loginHash }: PresentedSession, address: string): Soon<Verdict> {
     return andThen(this.#visitors.named(loginHash, address), visitor => {
       const found = visitor && this.#entrances.again(route, visitor, sessionId)

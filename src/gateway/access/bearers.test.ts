@@ -5,7 +5,7 @@ import type { Person } from '../../store/apps/members.ts'
 import { FakeGateway, settle } from './testing/fakes.ts'
 
 let gateway: FakeGateway
-/** What the identity source says of each token; undefined: it does not know it. */
+/** The persons that the identity source knows, by token. */
 let source: Map<string, Person>
 let asked: string[]
 let isAway: boolean

@@ -25,7 +25,7 @@ export interface Bearer {
   readonly key: string
   /** Before the question was sent whose answer let in, by the monotonic clock. */
   readonly atMs: number
-  /** Whose it is by now; undefined where it lets nobody in any more. Rejects while the identity source does not answer. */
+  /** The token's person by now; undefined where it lets nobody in any more. Rejects while the identity source does not answer. */
   ask(): Promise<Person | undefined>
 }
 
@@ -116,7 +116,7 @@ export class BearerChecks<T extends Asked> {
   }
 
   #failed(error: unknown, startMs: number): void {
-    // Whoever asks the identity source reports its trouble.
+    // The code that asks the identity source reports its trouble.
     if (isUnavailable(error)) this.#failedMs = Math.max(this.#failedMs, startMs)
     else if (!isBusy(error)) {
       this.#options.log.error({ err: error }, 'a token that has something open could not be looked at')

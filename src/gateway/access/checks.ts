@@ -23,7 +23,7 @@ export interface KeyedClaim extends SessionClaim {
 /** A session that was found to hold. */
 export interface Seen {
   readonly claim: SessionClaim
-  /** Of the claim. */
+  /** The key of the claim. */
   readonly key: string
   /** Before the question was sent, by the monotonic clock. */
   readonly atMs: number
@@ -148,7 +148,7 @@ export class SessionChecks {
   }
 }
 
-/** What must agree. */
+/** The parts of a claim that must agree. */
 export const keyOf = ({ sessionHash, loginHash, appUid, appId }: Omit<SessionClaim, 'user'>): string =>
   `${sessionHash} ${loginHash} ${appUid} ${appId}`
 

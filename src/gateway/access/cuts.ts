@@ -1,6 +1,6 @@
 /**
- * What is open: sockets, streams and long requests, each by its app and, where it has one, its session. A ring, or a change of a
- * table, has those looked at that it may concern; a sweep looks at all. Whoever may no longer is cut.
+ * All that is open: sockets, streams and long requests, each by its app and, where it has one, its session. A ring, or a change of
+ * a table, has those looked at that it may concern; a sweep looks at all. A connection whose right has ended is cut.
  */
 import type { Clock } from '../../base/clock.ts'
 import { type Log, logUnexpected } from '../../base/log.ts'
@@ -138,14 +138,14 @@ export class Cuts {
       if (watched.seen !== asked[i]) continue
       const { is, version } = findings[i]!
       const { loginHash } = watched.seen.claim
-      // What is kept of the login has changed, such as its groups.
+      // The record of the login has changed, such as its groups.
       const person =
         is === 'in' && version !== watched.version ? await access.current(loginHash, version) : watched.person
       if (is !== 'in' || !person) {
         this.#cutAll(watched.open.all(), 'ended')
         continue
       }
-      // Whatever came to be due since then wants a later answer.
+      // If it became due since then, it needs a later answer.
       const isVoid = watched.isVoid && this.#due.has(watched)
       Object.assign(watched, { person, version, lookedMs: startMs, isVoid })
       onUse?.(watched.seen)
@@ -234,7 +234,7 @@ export class Cuts {
     this.#cutByToken((user, appId) => name === { user, app: appId }[kind as 'user' | 'app'])
   }
 
-  /** Who came by a token has no session that could be looked at. The token lets in again whom it may. */
+  /** A visitor with a token has no session that could be looked at. If he still may, the token lets him in again. */
   #cutByToken(isMeant: (user: string, appId: string) => boolean): void {
     for (const open of this.#open.all()) {
       const { person, appId } = open.opening

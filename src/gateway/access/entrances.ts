@@ -9,7 +9,7 @@ import { hashesOf, type Visitor } from './visitors.ts'
 
 export interface Entrance {
   readonly visitor: Visitor
-  /** Of the login. */
+  /** The version of the login. */
   readonly version: string
   /** Absent: the login holds, and needs a session. */
   readonly seen?: Seen | undefined
@@ -141,7 +141,7 @@ interface Made {
   readonly hash: string
 }
 
-/** What a visitor brings to an app: made once, for texts that are compared with each request. */
+/** A visitor's claim to an app: made once, for texts that are compared with each request. */
 interface Brought {
   readonly route: AppRoute
   readonly visitor: Visitor

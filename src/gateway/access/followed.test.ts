@@ -82,7 +82,7 @@ describe('FollowedTable', () => {
     expect([redis.reads, redis.someReads]).toEqual([1, 0])
   })
 
-  it('finds within two seconds what no ring has told, and reads nothing when there is no change', async () => {
+  it('finds a change without a ring within two seconds, and reads nothing when there is no change', async () => {
     await start()
     await pass(2_000)
     expect([redis.reads, redis.looks]).toEqual([1, 1])

@@ -1,6 +1,6 @@
 /**
- * A table of Redis, followed: rings say what to read again, and a look every two seconds finds what no ring has told. A table
- * without its mark is lost or not whole yet: what was known of it stays.
+ * A table of Redis, followed: rings name entries to read again, and a look every two seconds finds changes without a ring. A table
+ * without its mark is lost or not whole yet: its known entries stay.
  */
 import { backoffMs } from '../../base/backoff.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -92,7 +92,7 @@ export class FollowedTable<T extends Entry> {
     return this.#entries.size
   }
 
-  /** When the last look began that was answered, by the monotonic clock. What is known is no older. */
+  /** When the last look began that was answered, by the monotonic clock. The known entries are no older. */
   get checkedMs(): number {
     return this.#checkedMs
   }

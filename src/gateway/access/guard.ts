@@ -1,4 +1,4 @@
-/** What is open asks a guard before each byte: a halt of this process must carry none for somebody who was revoked meanwhile. */
+/** An open connection asks a guard before each byte: after a halt of this process none must pass for somebody revoked meanwhile. */
 
 /**
  * - `ended`: the login or the session was revoked, or has ended
@@ -14,13 +14,13 @@ export interface Guard {
   isOpen(): boolean
   /** Whether a byte may pass now. */
   mayPass(): boolean
-  /** Looks at all again. Resolves when that has ended; what may no longer was cut by then. */
+  /** Looks at all again. Resolves when that has ended; connections without a right were cut by then. */
   look(): Promise<void>
   /** It has ended by itself. */
   remove(): void
 }
 
-/** Who watches over what is open. */
+/** Watches over open connections. */
 export interface Guarding<T> {
   mayPass(open: T): boolean
   look(open: T): Promise<void>

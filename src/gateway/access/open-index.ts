@@ -1,4 +1,4 @@
-/** What is open, by app, by session and by token. Those of one session, or of one token, are looked at together. */
+/** Open connections, by app, by session and by token. Those of one session, or of one token, are looked at together. */
 
 import type { Person } from '../../store/apps/members.ts'
 import { Pile, type Place } from '../pile.ts'
@@ -12,7 +12,7 @@ export interface Watched {
   seen: Seen
   readonly open: Pile<Open>
   person: Person
-  /** Of the login. */
+  /** The version of the login. */
   version: string
   /** When the last look began that found it to hold. */
   lookedMs: number
@@ -25,7 +25,7 @@ export interface Borne extends Asked {
   readonly open: Pile<Open>
 }
 
-/** What was let in by a verdict, and stays open. */
+/** A connection that a verdict let in, and that stays open. */
 export interface Opening {
   readonly appId: string
   readonly appUid: string
@@ -49,10 +49,10 @@ export interface Open {
   readonly places: Place<Open>[]
 }
 
-/** Who it is by now. */
+/** The person by now. */
 export const personOf = ({ opening, watched, borne }: Open): Person | undefined => (watched ?? borne ?? opening).person
 
-/** What has nothing open any more stays until `prune`: the next request needs it again. */
+/** A session or token with nothing open stays until `prune`: the next request needs it again. */
 export class OpenIndex {
   readonly #bySession = new Map<string, Watched>()
   readonly #byToken = new Map<string, Borne>()

@@ -1,4 +1,4 @@
-/** What judges, joined: tables, sessions, cuts and logins of one gateway. */
+/** Joins the parts that judge: tables, sessions, cuts and logins of one gateway. */
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import type { IdentityProvider } from '../../identity/provider.ts'
@@ -40,7 +40,7 @@ export interface AccessPartsOptions {
   readonly identity: Pick<IdentityProvider, 'identify'>
   /** `tenants.rest`. */
   readonly names: ClusterNames
-  /** What the identity source says of logins. Default: it is never asked again. */
+  /** The answers of the identity source about logins. Default: it is never asked again. */
   readonly words?: Words | undefined
   readonly loginMs: number
   readonly sessionMs: number
@@ -53,7 +53,7 @@ export interface AccessParts {
   readonly access: Access
   readonly cuts: Cuts
   readonly login: StaticLogin
-  /** Of whatever takes tokens. Logins at an identity source have their own. */
+  /** Counts the tries of tokens, wherever they are taken. Logins at an identity source have their own. */
   readonly tries: Tries
   readonly logins: LoginStore
   start(): void

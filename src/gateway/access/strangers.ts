@@ -1,7 +1,7 @@
 /**
- * Logins that Redis does not know. Whoever forges cookies makes it be asked for each of them. So an id that it did not know is not
- * asked for again at once, and the others are counted by address. One that is known costs nothing. Beyond the count they wait in
- * turn: behind the same address somebody may just have logged in, and no count tells him from who forges.
+ * Logins that Redis does not know. Each forged cookie costs a question to Redis. So an id that it did not know is not asked for
+ * again at once, and the others are counted by address. A known one costs nothing. Beyond the count they wait in turn: behind the
+ * same address somebody may just have logged in, and no count distinguishes him from a forger.
  */
 import type { Clock } from '../../base/clock.ts'
 import { ApiError } from '../../base/errors.ts'
@@ -43,7 +43,7 @@ export class Strangers {
 
   /**
    * Asks for a login, and remembers where there is none.
-   * @param address of who presents its id
+   * @param address of the client that presents its id
    * @throws {ApiError} 429 where too many wait that are not known
    */
   async ask<T>(hash: string, address: string, read: () => Promise<T | undefined>): Promise<T | undefined> {

@@ -1,4 +1,4 @@
-/** What gateways know of apps and groups, by the tables that controllers of apps write. */
+/** The apps and groups that a gateway knows, by the tables that controllers of apps write. */
 import type { AppRoute } from '../../base/app-route.ts'
 import { type ClusterNames, lists, type MemberStore, type Members, type Person } from '../../store/apps/members.ts'
 import type { RouteStore } from '../../store/apps/routes.ts'
@@ -13,7 +13,7 @@ export class RouteTable extends FollowedTable<AppRoute> {
   }
 }
 
-/** Who is in each group. */
+/** The members of each group. */
 export class MemberTable extends FollowedTable<Members> {
   readonly #names: ClusterNames
 

@@ -5,7 +5,7 @@ import type { Clock } from '../../base/clock.ts'
 import { networkOf } from '../../base/source.ts'
 import { Kept } from './kept.ts'
 
-/** Of one address, and of all: addresses are cheap. */
+/** Rates of one address, and of all: addresses are cheap. */
 export interface TryRates {
   readonly ofAddress: Rate
   readonly ofAll: Rate

@@ -1,4 +1,4 @@
-/** Who has which login. A login's user and groups are read once; each check of Redis says whether they still hold. */
+/** Finds the person of a login. Its user and groups are read once; each check of Redis says whether they still hold. */
 import { remembered } from '../../base/remembered.ts'
 import { all, andThen, type Soon } from '../../base/soon.ts'
 import { hashOf } from '../../store/apps/ids.ts'
@@ -36,8 +36,8 @@ export class Visitors {
   }
 
   /**
-   * Those whom these ids of cookies may be. Nothing is said of whether their logins still hold.
-   * @param address of who presents them
+   * The visitors whose logins these ids of cookies name. Whether the logins still hold is not checked.
+   * @param address of the client that presents them
    * @throws {RetryLater} when Redis does not answer
    * @throws {ApiError} 429 where too many wait that are not known
    */
@@ -47,7 +47,7 @@ export class Visitors {
   }
 
   /**
-   * Whose login has this hash, whoever says so. The rest is as for `claimed`.
+   * The visitor whose login has this hash, without a proof that he has its id. The rest is as for `claimed`.
    * @throws as `claimed`
    */
   named(hash: string, address: string): Soon<Visitor | undefined> {
@@ -82,7 +82,7 @@ export class Visitors {
     this.#known.delete(hash)
   }
 
-  /** Of somebody who is not known yet. */
+  /** Reads a login that is not known yet. */
   #meet(hash: string, address: string): Soon<Facts | undefined> {
     if (this.#strangers.isStrange(hash)) return undefined
     return this.#strangers.ask(hash, address, () => this.#ask(hash))
@@ -102,7 +102,7 @@ export class Visitors {
   }
 }
 
-/** Of those that are ids; some are tried. */
+/** Hashes of those that are ids; only the first few are tried. */
 export const hashesOf = (ids: readonly string[]): string[] =>
   ids
     .slice(0, mostTried)

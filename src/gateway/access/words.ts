@@ -1,4 +1,4 @@
-/** What the identity source says of logins by now, as those need it who judge. `login/rechecks.ts` asks. */
+/** The present answers of the identity source about logins, for verdicts. `login/rechecks.ts` asks. */
 
 /** How long the last word of the identity source holds while it does not answer. */
 export const wordMs = 300_000
@@ -12,7 +12,7 @@ export interface Words {
   /** Whether its last word is known, and young enough. */
   isFresh(loginHash: string): boolean
   /**
-   * Asks, or waits for who is asking.
+   * Asks, or waits for a question that is on its way.
    * @throws {RetryLater} when the source has been silent for too long, or Redis is
    */
   ask(loginHash: string): Promise<Word>
