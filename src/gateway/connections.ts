@@ -30,7 +30,7 @@ interface Waiting {
   readonly connect: Connect | undefined
 }
 
-/** Of these so many may stay where no more wait. */
+/** So many given-up requests may stay in the queue, also where fewer wait. */
 const mostGivenUp = 64
 /** Between two looks for those that were free for too long; each request looks too. */
 const sweepMs = 500

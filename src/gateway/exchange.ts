@@ -29,11 +29,11 @@ export class Exchange {
   #queued: NodeJS.Timeout | undefined
   #body: Relay | undefined
   #answerBody: Relay | undefined
-  /** Whose head was written. */
+  /** The answer whose head was written. */
   #answer: IncomingMessage | undefined
   #information = 0
   #isOver = false
-  /** That left HTTP, and that nobody but this has by now. */
+  /** A connection that left HTTP, and that only this exchange has by now. */
   #switching: Duplex | undefined
 
   constructor(parts: ExchangeParts) {
@@ -196,7 +196,7 @@ export class Exchange {
    * bytes above 0x7f as UTF-8.
    */
   #soonSend(message: ClientRequest | ServerResponse, body: Relay): void {
-    // What came with the head passes before this.
+    // The part of the body that came with the head passes before this.
     process.nextTick(this.#sendHead, message, body)
   }
 

@@ -9,7 +9,7 @@ const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 const upgrade = 'GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
 const switched = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
 const size = 50_000_000
-/** What buffers of the kernel take on two connections; without backpressure all 50 MB would be gone. */
+/** Buffers of the kernel take so much on two connections; without backpressure all 50 MB would be gone. */
 const kernelBytes = 25_000_000
 
 /** Resolves when a writer got no further for many turns of the event loop: its bytes wait for the reader. */

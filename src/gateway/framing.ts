@@ -1,8 +1,8 @@
-/** What holds for one connection only: how heads frame bodies, and which headers end at the gateway. Pure. */
+/** Rules of one connection only: how heads frame bodies, and which headers end at the gateway. Pure. */
 import { lowerOf, remembered } from '../base/remembered.ts'
 import type { HeaderList } from '../base/request-head.ts'
 
-/** What framing needs of a request. */
+/** The part of a request that framing reads. */
 export interface RequestHead {
   readonly method?: string | undefined
   readonly headers: Readonly<Record<string, string | string[] | undefined>>

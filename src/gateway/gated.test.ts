@@ -39,13 +39,13 @@ async function waiting(script: Script, request = get) {
   for (const event of ['request', 'upgrade']) wires.server.once(event, incoming => (socket = incoming.socket))
   client.write(request)
   await asked.promise
-  // What does not wait would be here by then.
+  // Bytes that do not wait would be here by then.
   for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
   const open = () => {
     state.isShut = false
     looked.resolve()
   }
-  /** As who cuts what is open. */
+  /** As a revocation cuts it. */
   const cut = () => {
     state.isGone = true
     looked.resolve()

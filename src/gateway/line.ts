@@ -10,7 +10,7 @@ export interface LinesOptions {
   readonly freeMs?: number
 }
 
-/** Who has all connections to one app. */
+/** The owner of all connections to one app. */
 export interface LineKeeper {
   readonly options: LinesOptions
   /** The request of this one is over, which may be kept for so long. */
@@ -72,7 +72,7 @@ export class Line {
     this.#request = undefined
     // As Node's agent does it. Otherwise a free connection keeps its last request, and with it the whole exchange.
     ;(socket as unknown as { _httpMessage: unknown })._httpMessage = null
-    // Whatever comes is to be seen.
+    // Bytes and ends that come must be seen.
     if (socket.isPaused()) socket.resume()
     if (lifeMs > 0) this.#keeper.freed(this, lifeMs)
     else socket.destroy()
@@ -99,7 +99,7 @@ export class Line {
   }
 }
 
-/** Whoever has the connection hears of it, and its close follows. */
+/** The owner of the connection hears of the error, and its close follows. */
 const onError = () => {}
 
 /** How long an app says that it keeps a connection. */

@@ -8,7 +8,7 @@ const get = 'GET /x HTTP/1.1\r\nHost: a\r\n\r\n'
 const ok = 'HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 2\r\n\r\nok'
 const head200 = 'HTTP/1.1 200 OK\r\nDate: d\r\n'
 
-/** What a client gets for a GET, until its text has `end` or its connection ends. */
+/** The text that a client gets for a GET, until it has `end` or the connection ends. */
 async function answerTo(script: Script, end: string, request = get) {
   const { wires, client } = await start(script)
   client.write(request)

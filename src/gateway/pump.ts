@@ -17,7 +17,7 @@ const repeatable = new Set(['GET', 'HEAD', 'OPTIONS'])
 export class Pump {
   readonly #limits: PumpLimits
   readonly #kept: Connections
-  /** An app may close a kept connection at any time. What must not be sent twice gets a connection of its own. */
+  /** An app may close a kept connection at any time. A request that must not be sent twice gets a connection of its own. */
   readonly #single: Connections
   /** For another protocol. After an answer that is not 101 it is not used again. */
   readonly #upgraded: Connections
@@ -36,7 +36,7 @@ export class Pump {
   }
 
   #request(incoming: IncomingMessage, outgoing: ServerResponse, to: Destination, again: boolean): Promise<Ending> {
-    // Its client has left while it was judged: that is not told again.
+    // Its client left while it was judged: no event of that comes any more.
     if (outgoing.closed || outgoing.req.socket.destroyed) return Promise.resolve('gone')
     return new Promise(resolve => {
       const headers = requestHeaders(to.headers, incoming)

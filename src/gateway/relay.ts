@@ -1,4 +1,4 @@
-/** Carries the bytes of one way as they come, at the pace of who takes them, where they may pass. */
+/** Carries the bytes of one way as they come, at the pace of their reader, where they may pass. */
 import type { Readable, Writable } from 'node:stream'
 
 /** Lets bytes pass, or makes them wait. */
@@ -12,7 +12,7 @@ export interface Gate {
 
 export interface RelayParts {
   readonly from: Readable
-  /** Whoever closes it stops this. */
+  /** The owner that closes it stops this. */
   readonly to: Pick<Writable, 'write' | 'once' | 'destroyed' | 'writableNeedDrain'>
   readonly gate?: Gate | undefined
   /**
@@ -42,7 +42,7 @@ export class Relay {
   readonly #parts: RelayParts
   /** Sees what is passed on next. Returns what is to be passed on in its place; undefined: nothing. */
   tap: ((chunk: Buffer) => Buffer | undefined) | undefined
-  /** What waits for its gate. */
+  /** The bytes that wait for the gate. */
   #held: Buffer[] | undefined
   #waiting = Promise.resolve()
   #hasEnded = false

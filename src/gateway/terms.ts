@@ -1,4 +1,4 @@
-/** What the pump is given for a request, and what it says in the end. Pure. */
+/** The pump's parameters for a request, and its results. Pure. */
 import type { Socket } from 'node:net'
 import type { HeaderList } from '../base/request-head.ts'
 import type { Gate, Relay } from './relay.ts'

@@ -8,7 +8,7 @@ import type { Destination, Ending, PumpLimits } from './terms.ts'
 /** One end of a connection that left HTTP. */
 interface Side {
   readonly socket: Socket
-  /** What came in one packet with the head. */
+  /** Bytes that came in one packet with the head. */
   readonly head: Buffer
 }
 

@@ -35,7 +35,7 @@ export function setNonceCookies(nonce: string, hash: string, rawHeaders: HeaderL
   return [own, ...others.slice(0, Math.max(0, others.length + 1 - mostNonces)).map(clearCookie)]
 }
 
-/** What may be the nonce of this hash; it still has to have it. */
+/** The cookie that may be the nonce of this hash; the hash must still be compared. */
 export const nonceOf = (hash: string, rawHeaders: HeaderList): string | undefined =>
   beginsWith(rawHeaders, nonceCookie).get(nameOf(hash))
 

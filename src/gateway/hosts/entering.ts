@@ -38,7 +38,7 @@ export interface EnteringParts {
   readonly sessionMs: number
 }
 
-/** Of codes that a login may have made: each is in Redis for a minute. */
+/** The rate of codes for one login: each is in Redis for a minute. */
 export const codeRate = { perSecond: 1, burst: 60 }
 
 /** Below what a request line may have by default. */

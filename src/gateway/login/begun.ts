@@ -12,7 +12,7 @@ import { beginsWith, clearCookie, setCookie } from '../policy/cookies.ts'
 export interface Begun {
   readonly state: string
   readonly nonce: string
-  /** Of PKCE. */
+  /** The verifier of PKCE. */
   readonly verifier: string
   /** As `checkNext` returned it. */
   readonly next?: string | undefined
@@ -65,7 +65,7 @@ export class BegunLogins {
       const { untilMs, ...kept } = schema.parse(JSON.parse(this.#sealer.open(sealed, name, state)))
       return this.#wallMs() < untilMs ? { state, ...kept } : undefined
     } catch {
-      // Of another key, another login, or nobody's.
+      // It was sealed by another key, for another login, or by nobody.
       return undefined
     }
   }

@@ -38,14 +38,14 @@ export interface EnterParts {
 export interface Known {
   readonly identity: Pick<Identity, 'username' | 'groups' | 'scopes'>
   readonly kept: Kept
-  /** What `LoginStore.begin` returned before the source was asked. */
+  /** The number that `LoginStore.begin` returned before the source was asked. */
   readonly begun: number
-  /** Who is logged in in this browser already. */
+  /** The user who is logged in in this browser already. */
   readonly present: string | undefined
 }
 
 /**
- * Who is logged in in the browser that sends this.
+ * The user who is logged in in the browser that sends this.
  * @throws {RetryLater} when Redis does not answer; {ApiError} 429 as `Access.find`
  */
 export const presentIn = async (

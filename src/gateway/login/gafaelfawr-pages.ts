@@ -85,7 +85,7 @@ function headersOf(sent: IncomingMessage['headers']): Headers {
   return headers
 }
 
-/** What Gafaelfawr says of the token of a login. */
+/** Asks Gafaelfawr about the token of a login. */
 export class GafaelfawrWords implements WordSource {
   readonly #users: Pick<UserInfoClient, 'infoOf'>
 

@@ -2,11 +2,11 @@
 import { z } from 'zod'
 import type { Sealer } from '../../store/sealing.ts'
 
-/** What is kept of a login beside its person. */
+/** The record of a login beside its person. */
 export interface Kept {
   /** By which the source is asked again: a refresh token, or Gafaelfawr's. */
   readonly token: string
-  /** Of the person at the source, where it has one beside the name. */
+  /** The subject of the person at the source, where it has one beside the name. */
   readonly subject?: string | undefined
   /** Scopes that the source has granted, where it says so only once. */
   readonly scope?: string | undefined

@@ -29,7 +29,7 @@ interface Return {
   readonly query: string
   readonly tell: Tell
   readonly begun: Begun
-  /** Of the try. */
+  /** Ends the counted try as a success. */
   readonly succeeded: () => void
 }
 

@@ -1,4 +1,4 @@
-/** What an issuer says of somebody, as an identity; and what it says of a login by now. */
+/** Makes an identity from an issuer's claims, and asks it about a login again. */
 import { ApiError } from '../../base/errors.ts'
 import type { OidcConfig } from '../../config/identity.ts'
 import { identityFromClaims } from '../../identity/claims.ts'
@@ -35,7 +35,7 @@ export class OidcWords implements WordSource {
       const isSame = username === user && told.subject === former.subject
       return isSame && scopes.includes(appScope) ? { groups: groups.map(({ name }) => name), kept } : 'ended'
     } catch (error) {
-      // The token is used up by then, so whoever has a claim that cannot be used logs in again.
+      // The token is used up by then, so a person with a claim that cannot be used logs in again.
       if (error instanceof Denied || (error instanceof ApiError && error.status === 403)) return 'ended'
       throw error
     }

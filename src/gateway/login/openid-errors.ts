@@ -1,9 +1,9 @@
-/** What errors of openid-client say: in its own words they may quote tokens. */
+/** Reads the errors of openid-client: in its own words they may quote tokens. */
 import * as openid from 'openid-client'
 
-/** What an issuer says that cannot answer now. */
+/** Errors of an issuer that cannot answer now. */
 const away = new Set(['server_error', 'temporarily_unavailable'])
-/** What an issuer says of the gateway, and of nobody's login. */
+/** Errors of an issuer about the gateway, and not about a login. */
 const ofUs = new Set(['invalid_client', 'unauthorized_client', 'invalid_request', 'unsupported_grant_type'])
 
 /** In place of a word of OAuth. */
@@ -22,7 +22,7 @@ export const isAway = (said: string): boolean => away.has(said)
 /** Whether a word is of the person: neither of the gateway, nor of the issuer itself. */
 export const isRefusal = (said: string): boolean => !ofUs.has(said) && !away.has(said) && said !== challenge
 
-/** Of the answer that was no answer to a question about a person. */
+/** The status of an answer that says nothing about a person. */
 export function statusOf(error: unknown): number | undefined {
   if (error instanceof openid.WWWAuthenticateChallengeError) return error.status
   const answer = causesOf(error).at(-1)

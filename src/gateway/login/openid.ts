@@ -23,7 +23,7 @@ export class Denied extends Error {
   }
 }
 
-/** What the issuer says of somebody. */
+/** The issuer's claims and tokens of a person. */
 export interface Told {
   readonly claims: Readonly<Record<string, unknown>>
   readonly subject: string
@@ -50,7 +50,7 @@ export interface OpenIdOptions extends OpenIdParts {
 /** Requests that wait for a place. */
 const maxWaiting = 1_000
 
-/** What becomes of an answer that cannot be used. */
+/** The meaning of an answer that cannot be used. */
 interface Meaning {
   /** Why one that breaks the protocol is a refusal; default: such an answer is none. */
   readonly unsound?: string
@@ -113,7 +113,7 @@ export class OpenIdClient {
   }
 
   /**
-   * What the issuer says by now. The token may be void afterwards, and another one be in its place.
+   * Asks the issuer again. The token may be void afterwards, and another one may replace it.
    * @throws {Denied} where the login is over; {Unclear} where only this question has no usable answer; {ApiError} 503
    */
   async again(refreshToken: string, subject: string): Promise<Told> {

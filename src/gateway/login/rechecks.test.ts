@@ -66,7 +66,7 @@ describe('Rechecks', () => {
     expect(await words.ask('ada')).toBe('same')
     expect(asked).toEqual(['eve', 'ada'])
     expect(words.isFresh('ada')).toBe(true)
-    // Of this one nothing is asked for a moment.
+    // About this login nothing is asked for a moment.
     for (let i = 0; i < 50; i++) expect(await words.ask('eve')).toBe('same')
     expect(asked).toHaveLength(2)
     clock.advance(1_001)

@@ -1,7 +1,7 @@
-/** Who says what of a login by now. */
+/** A source that is asked about logins again. */
 import type { Kept } from './keeper.ts'
 
-/** What the source says of a login that holds. */
+/** The source's answer about a login that holds. */
 export interface NewWord {
   readonly groups: readonly string[]
   /** For the next question. */

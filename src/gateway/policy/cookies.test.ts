@@ -39,7 +39,7 @@ describe('cookiesOf', () => {
     const [first, second] = [header('a', 'b'), header('b', 'a', 'c', 'd', 'e')]
     const four = { login: [], session: ['a', 'b', 'c', 'd'].map(id) }
     expect(cookiesOf([...first, ...second])).toEqual(four)
-    // What was made of a header is not changed by the next one.
+    // The result of one header is not changed by the next one.
     expect(cookiesOf(first)).toEqual({ login: [], session: [id('a'), id('b')] })
     expect(cookiesOf([...first, ...second])).toEqual(four)
   })

@@ -12,7 +12,7 @@ export const loginCookie = '__Host-Http-skylab-login'
 /** Seed 001, "session". Each app has its own, by its path. */
 export const sessionCookie = 'phapplication-session-id'
 
-/** Of each kind: an app's script can set as many as a browser takes. */
+/** The most ids of each kind: an app's script can set as many as a browser takes. */
 const mostTried = 4
 /** 32 random bytes in base64url. */
 const idForm = /^[\w-]{43}$/
@@ -24,7 +24,7 @@ const idForm = /^[\w-]{43}$/
 const reserved: Names = namesOf(['phapplication-*', '__host-*', 'gafaelfawr', 'jupyterhub-*'])
 const isReserved = (name: string) => reserved(lowerOf(name))
 
-/** What may be ids of a visitor's login and app session. They still have to be known. */
+/** Possible ids of a visitor's login and app session. They still have to be known. */
 export interface OwnCookies {
   readonly login: readonly string[]
   readonly session: readonly string[]
@@ -107,7 +107,7 @@ export function setCookieOfApp(header: string, prefix: string, rewrite: boolean)
   return [pair, ...kept, ` Path=${pathUnder(prefix, value, rewrite)}`].join(';')
 }
 
-/** What lies elsewhere becomes the whole app: the app sees no other path than its own. */
+/** A path elsewhere becomes the whole app: the app sees no other path than its own. */
 function pathUnder(prefix: string, path: string, rewrite: boolean): string {
   if (path === prefix || path.startsWith(`${prefix}/`)) return path
   return rewrite && path.startsWith('/') && path !== '/' ? prefix + path : prefix
@@ -119,7 +119,7 @@ function nameAndValue(pair: string): [name: string, value: string] {
   return at < 0 ? [stripped(pair), ''] : [stripped(pair.slice(0, at)), stripped(pair.slice(at + 1))]
 }
 
-/** Without what browsers strip. `trim` takes more, such as U+00A0, with which a script may set a name that it may not set without. */
+/** Strips the same as browsers. `trim` strips more, such as U+00A0: with it a script can set a name that is else forbidden to it. */
 function stripped(text: string): string {
   let from = 0
   let to = text.length

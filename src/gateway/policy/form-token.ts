@@ -1,7 +1,7 @@
 /** Tokens in forms of the gateway: only a page that was made for a login has one. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** What a form does: ends the login, or starts an app. */
+/** A form ends the login, or starts an app. */
 export type FormPurpose = 'logout' | `start ${string}`
 
 /**

@@ -7,14 +7,14 @@ import { publicLocation, publicRefresh } from './locations.ts'
 import { changed, hopByHop, namedByConnection, namesOf } from './names.ts'
 import type { Site } from './site.ts'
 
-/** What holds for the whole origin, or for more than the path of its own answer. */
+/** Headers that hold for the whole origin, or for more than the path of their own answer. */
 const ofOrigin = [
   ...['service-worker-allowed', 'clear-site-data', 'strict-transport-security', 'alt-svc', 'public-key-pins*'],
   // Reports about other apps' pages would go to an address of this app's choice.
   ...['nel', 'report-to'],
   ...['set-cookie2', 'set-login', 'use-as-dictionary', 'sec-session-registration', 'secure-session-registration'],
 ]
-/** What proxies before the gateway obey: with some a file of theirs becomes the answer. */
+/** Headers that proxies before the gateway obey: with some a file of theirs becomes the answer. */
 const ofProxies = [
   ...['x-accel-*', 'x-reproxy*', 'x-sendfile*', 'x-lighttpd-*', 'x-litespeed-*', 'x-auth-request-*', 'x-forwarded-*'],
   ...['x-skylab-*', 'x-original-*'],

@@ -11,7 +11,7 @@ const single = new Set([
   ...['sec-websocket-key', 'sec-websocket-version', 'transfer-encoding', 'upgrade'],
 ])
 
-/** What the rules read of a request. */
+/** The part of a request that the rules read. */
 export type GatewayHead = RequestHead & Pick<IncomingMessage, 'method'>
 
 /**

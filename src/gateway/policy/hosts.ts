@@ -12,7 +12,7 @@ export interface Place {
 }
 
 export interface Hosts {
-  /** Of the platform. It has the gateway's own pages, and the cookie of the login. */
+  /** The host of the platform. It has the gateway's own pages, and the cookie of the login. */
   readonly platform: Site
   /** Whether each app has a host of its own. */
   readonly areSplit: boolean
@@ -64,7 +64,7 @@ interface Aim {
 }
 
 /**
- * What becomes of a target at a host, where each app has one. Pages that know the login are at the host of the platform alone, so
+ * Decides about a target at a host, where each app has one. Pages that know the login are at the host of the platform alone, so
  * that no script of an app is beside them.
  */
 export function wayOf({ kind, route, id }: Aim, { appId }: Place): Way {

@@ -12,7 +12,7 @@ export function namesOf(list: readonly string[]): Names {
   return remembered(name => exact.has(name) || beginnings.some(beginning => name.startsWith(beginning)))
 }
 
-/** What holds for one connection only (RFC 9110, 7.6.1), whatever `Connection` says. */
+/** Headers that hold for one connection only (RFC 9110, 7.6.1), whatever `Connection` says. */
 export const hopByHop = [
   ...['connection', 'keep-alive', 'proxy-*', 'proxy', 'te', 'transfer-encoding', 'upgrade', 'http2-settings'],
 ]

@@ -36,7 +36,7 @@ export const policyHeader = (formsTo?: string): Readonly<Record<string, string>>
   ].join('; '),
 })
 
-/** Of each page. A browser keeps none: what a page says holds for one visitor and moment. */
+/** Headers of each page. A browser keeps none: a page holds for one visitor and moment. */
 export const pageHeaders: Readonly<Record<string, string>> = {
   'Content-Type': 'text/html; charset=utf-8',
   ...policyHeader(),

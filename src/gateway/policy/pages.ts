@@ -117,7 +117,7 @@ export interface LinkPage {
   readonly title: string
   readonly says: string
   readonly to: string
-  /** Of the link. */
+  /** The text of the link. */
   readonly name: string
 }
 
@@ -184,7 +184,7 @@ export function startedPage(route: AppRoute): Page {
   return phasePage({ ...route, phase: 'Starting', message: 'Somebody has asked to start it.' })
 }
 
-/** What the gateway cannot do now, or at all. */
+/** Something that the gateway cannot do now, or at all. */
 export interface Problem {
   readonly status: number
   readonly title: string

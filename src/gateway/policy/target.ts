@@ -1,6 +1,6 @@
 /**
  * Reads the target of a request: an app's path, or a page of the gateway itself. An app is chosen by the raw bytes of its id.
- * What follows goes to the app as it was sent, and cannot lead to another one. Pure.
+ * The rest goes to the app as it was sent, and cannot lead to another one. Pure.
  */
 import { appPrefix } from '../../apps/names.ts'
 import { hasDotSegment } from '../../base/request-head.ts'
@@ -31,7 +31,7 @@ export interface RefusedTarget {
 
 export type Target = AppTarget | OwnTarget | RefusedTarget
 
-/** Of an app's name (contract, "CRDs"). */
+/** The form of an app's name (contract, "CRDs"). */
 const id = '[a-z](?:[-a-z0-9]{0,48}[a-z0-9])?'
 const app = new RegExp(`^/console/apps/(${id})(/.*)?$`)
 const start = new RegExp(`^/console/start/(${id})$`)
@@ -63,7 +63,7 @@ function split(raw: string): [path: string, query: string] {
   return at < 0 ? [raw, ''] : [raw.slice(0, at), raw.slice(at)]
 }
 
-/** What another reader may read as another path. */
+/** Finds anything that another reader may read as another path. */
 function faultOf(raw: string, path: string): string | undefined {
   if (!path.startsWith('/')) return 'the address does not begin with a slash'
   if (!isVisible(raw)) return 'the address has characters that must be percent-encoded'
@@ -98,7 +98,7 @@ export function pathForApp({ id, path }: AppTarget, { rewrite }: { readonly rewr
 /** The login page, which leads on to a path of an app. */
 export const loginPath = (next: string): string => `/console/login?next=${encodeURIComponent(next)}`
 
-/** What leads back to the target, as `checkNext` takes it. */
+/** A path that leads back to the target, as `checkNext` takes it. */
 export const nextTo = ({ id, path }: AppTarget): string => (path.length <= longestNext ? path : `${appPrefix(id)}/`)
 
 /** @returns a path of an app; undefined for anything else, such as another site */

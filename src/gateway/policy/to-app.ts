@@ -11,13 +11,13 @@ export interface ToAppFacts {
   readonly site: Site
   /** The address of the visitor, as far as trusted proxies tell it. */
   readonly address?: string | undefined
-  /** Who asks; absent where the app is public, or nobody is logged in. */
+  /** The logged-in user; absent where the app is public, or nobody is logged in. */
   readonly user?: string | undefined
   /** The identity source does not know the `Authorization` of this request: it may be the app's. */
   readonly isForeignAuthorization: boolean
 }
 
-/** What proxies tell apps. An app must believe none of it that a visitor wrote. */
+/** Headers by which proxies inform apps. An app must not believe one that a visitor wrote. */
 const toldByProxies = [
   ...['forwarded', 'x-forwarded-*', 'x-real-ip', 'x-auth-request-*', 'x-original-*', 'x-skylab-*', 'x-rewrite-url'],
   // Rack and its like let these choose how a file is answered.

@@ -1,6 +1,6 @@
 /**
- * What people do with apps, as the idle engine reads it. The first use after some silence is told before it is let through, and
- * an app that is being stopped gets it no more. All others go with the next flush.
+ * Reports the use of apps to Redis, for the idle engine. The first use after some silence is reported before it is let through,
+ * and an app that is being stopped does not get it any more. All others go with the next flush.
  */
 import type { Clock } from '../../base/clock.ts'
 import { RetryLater } from '../../base/errors.ts'
@@ -8,16 +8,16 @@ import { type Log, logUnexpected } from '../../base/log.ts'
 import { Loop } from '../../base/loop.ts'
 import type { TrafficStore, Use } from '../../store/traffic.ts'
 
-/** Of one app, after which a use is told at once. */
+/** After so long a silence of an app its next use is reported at once. */
 const silenceMs = 30_000
 const flushMs = 5000
 /** After a flush that failed. */
 const againMs = 1000
-/** What is told and is that old is forgotten. */
+/** A reported use of this age is forgotten. */
 const keptMs = 600_000
 
 interface Known {
-  /** Of the last use, by the monotonic clock. */
+  /** The time of the last use, by the monotonic clock. */
   lastMs: number
   isTold: boolean
   /** The first use after silence, on its way to Redis. */
@@ -72,7 +72,7 @@ export class Activity {
     return true
   }
 
-  /** What cannot wait, such as a frame of a WebSocket. */
+  /** Notes a use that cannot wait, such as a frame of a WebSocket. */
   saw(id: string): void {
     this.#note(this.#knownOf(id), this.#options.clock.monotonicMs())
   }
@@ -87,7 +87,7 @@ export class Activity {
     }
   }
 
-  /** Tells the rest; this replica is not waited for any more. */
+  /** Reports the rest; this replica is not waited for any more. */
   async leave(): Promise<void> {
     const { traffic, log } = this.#options
     await this.#loop.stop()
@@ -131,7 +131,7 @@ export class Activity {
     known.isTold = false
   }
 
-  /** Also without any: silence counts only where this replica has told it. */
+  /** Also without any use: silence counts only where this replica has reported it. */
   async #flush(): Promise<void> {
     const uses = this.#untold()
     try {

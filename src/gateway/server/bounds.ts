@@ -28,7 +28,7 @@ export class Bound {
     return this.#open.get(key) ?? 0
   }
 
-  /** Of all keys. */
+  /** The sum over all keys. */
   get total(): number {
     let total = 0
     for (const open of this.#open.values()) total += open

@@ -71,7 +71,7 @@ function start(limits: object = {}) {
   return { carrier, activity, guard, open, carry }
 }
 
-test('Carrier looks again when the verdict is old by the time a use was told', async () => {
+test('Carrier looks again when the verdict is old by the time a use was reported', async () => {
   const { activity, guard, open, carry } = start()
   activity.use = async () => {
     guard.isFresh = false

@@ -1,4 +1,4 @@
-/** Carries a request that may go to its app: within bounds, told as activity, and cut when the right to it ends. */
+/** Carries a request that may go to its app: within bounds, reported as activity, and cut when the right to it ends. */
 import type { AppRoute } from '../../base/app-route.ts'
 import { remembered } from '../../base/remembered.ts'
 import { andThen, type Soon } from '../../base/soon.ts'

@@ -12,7 +12,7 @@ import type { Certificates } from '../../tls/certificates.ts'
 import { createTlsServer } from '../../tls/server.ts'
 import { hangUp, type Refusal, refusalOf, tooMany } from './refusals.ts'
 
-/** What answers. Neither rejects. */
+/** Answers requests and upgrades. Neither method rejects. */
 export interface Doorman {
   request(incoming: IncomingMessage, outgoing: ServerResponse): void
   upgrade(incoming: IncomingMessage, socket: Socket, head: Buffer): void

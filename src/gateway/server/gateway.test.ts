@@ -9,7 +9,7 @@ const hosts = hostsOf(addresses)
 const wayIn = new Entering({ hosts } as unknown as EnteringParts)
 const metric = { inc: () => {}, dec: () => {}, observe: () => {} }
 
-/** What a gateway answers that cannot serve yet, or has a defect. */
+/** The answer of a gateway that cannot serve yet, or has a defect. */
 function answerOf(url: string, isOpen: () => boolean, change: Partial<GatewayParts> = {}) {
   const parts = {
     ...{ hosts, wayIn, isOpen, isTrusted: () => false },

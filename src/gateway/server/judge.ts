@@ -32,7 +32,7 @@ export interface Entry {
   readonly isForeignAuthorization: boolean
 }
 
-/** Whom the identity source knows by a token. */
+/** A person whom the identity source knows by a token. */
 interface Caller {
   readonly person: Person
   readonly bearer: Bearer
@@ -122,7 +122,7 @@ export class Judge {
     return this.#tried(wordsOf(authorization), visit).then(identity => identity === undefined)
   }
 
-  /** Whose token it is; undefined where there is none, or the identity source does not know it: it may be the app's. */
+  /** The token's owner; undefined where there is no token, or the identity source does not know it: it may be the app's. */
   #caller(visit: Visit): Soon<Caller | undefined> {
     const { authorization } = visit.incoming.headers
     const token = authorization === undefined ? undefined : /^bearer +(\S+)$/i.exec(authorization)?.[1]
@@ -138,15 +138,15 @@ export class Judge {
     return { person: personOf(identity), bearer: { key, atMs, ask: () => this.#askAgain(token) } }
   }
 
-  /** Of a token that has let somebody in: no guess, so it is not counted. */
+  /** Asks about a token that has let somebody in: that is no guess, so it is not counted. */
   async #askAgain(token: string): Promise<Person | undefined> {
     const identity = await this.#identity(token, [401, 403])
     return identity?.scopes.includes(appScope) ? personOf(identity) : undefined
   }
 
   /**
-   * Whose the first of these words is that is a token.
-   * @throws {Refused} for one who has guessed too much
+   * The identity of the first of these words that is a token.
+   * @throws {Refused} for a client that has guessed too much
    */
   async #tried(words: readonly string[], visit: Visit): Promise<Identity | undefined> {
     const { tries, onGuess } = this.#parts
@@ -186,7 +186,7 @@ function entryOf(admission: Admission, { id }: AppTarget, isForeignAuthorization
   return { admission, route, user, cookie, isForeignAuthorization }
 }
 
-/** What could be a token: the credentials, and both halves of those of Basic. At most three. */
+/** The words that could be a token: the credentials, and both halves of those of Basic. At most three. */
 function wordsOf(authorization: string): string[] {
   const [, scheme = '', credentials = ''] = /^(\S*)\s*(.*)$/s.exec(authorization) ?? []
   const text = scheme.toLowerCase() === 'basic' ? Buffer.from(credentials, 'base64').toString('latin1') : ''

@@ -30,7 +30,7 @@ export interface OwnPagesParts {
   readonly hosts: Pick<Hosts, 'platform' | 'ofApp'>
   /** Where each app has a host of its own: the way there. Absent: all are at that of the platform. */
   readonly wayIn?: Pick<WayIn, 'lead' | 'arrive'> | undefined
-  /** Of the identity source, for the audit log. */
+  /** The name of the identity source, for the audit log. */
   readonly provider: string
   readonly login: LoginPages
   readonly logins: Pick<LoginStore, 'remove'>

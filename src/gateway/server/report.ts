@@ -1,4 +1,4 @@
-/** What is told of each request: metrics, a line of the log, a span. Only lines and spans name apps and people. */
+/** Reports each request: metrics, a line of the log, a span. Only lines and spans name apps and people. */
 import { STATUS_CODES } from 'node:http'
 import type { Clock } from '../../base/clock.ts'
 import type { GatewayMetrics } from '../../telemetry/gateway-metrics.ts'
@@ -19,7 +19,7 @@ export interface ReportParts {
 }
 
 const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-/** The app's fault, or its connection's: whoever looks for it needs a line. */
+/** The app's fault, or its connection's: to find it, operators need a line. */
 const troubled = new Set<Ending>(['refused', 'silent', 'cut'])
 
 export class Report {
@@ -40,7 +40,7 @@ export class Report {
     parts.metrics.httpRequestsInFlight.inc()
   }
 
-  /** What the audit log has of it. */
+  /** The fields of the audit log. */
   get origin(): { readonly requestId?: string; readonly traceId?: string } {
     return originFields(this.#visit.id, this.#span.traceparent)
   }

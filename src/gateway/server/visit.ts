@@ -38,7 +38,7 @@ export function upgradeVisitOf(incoming: IncomingMessage, socket: Socket, from: 
   return new UpgradeVisit(incoming, socket, from)
 }
 
-/** What both have. Few requests need their id: it is made when it is asked for. */
+/** The common part of both visits. Few requests need their id: it is made when it is asked for. */
 abstract class AnyVisit {
   readonly incoming: IncomingMessage
   readonly from: Source
@@ -92,7 +92,7 @@ class UpgradeVisit extends AnyVisit implements Visit {
   answer({ status, headers, body }: Answer): void {
     const socket = this.#socket
     if (socket.writableEnded || socket.destroyed) return
-    // What comes still is discarded: closing a connection with unread bytes would lose the answer.
+    // Further bytes are discarded: closing a connection with unread bytes would lose the answer.
     socket.resume()
     const linger = setTimeout(() => socket.destroy(), refusedLingerMs)
     socket.once('close', () => clearTimeout(linger))

@@ -13,12 +13,12 @@ export interface WayIn {
   /** At the host of an app: to the platform, with a nonce for this browser; 401 where no tab asks. It says nothing of whether there is such an app. */
   begin(visit: Visit, target: AppTarget): Answer
   /**
-   * At the platform: back to the app, with a code for who may go there.
+   * At the platform: leads a visitor who may go to the app back to it, with a code.
    * @throws {Refused} for everybody else; {RetryLater} when Redis does not answer
    */
   lead(visit: Visit, id: string, query: string): Promise<Answer>
   /**
-   * At the host of an app: a session for who comes with a code.
+   * At the host of an app: makes a session for a visitor who comes with a code.
    * @throws {Refused} for everybody else, and when Redis does not answer
    */
   arrive(visit: Visit, appId: string, query: string, tell: Tell): Promise<Answer>

@@ -4,7 +4,7 @@
 const longestHead = 14
 const firstControl = 8
 const closeOpcode = 0x88
-/** Of a control frame. */
+/** The most that a control frame takes. */
 const maxReasonBytes = 123
 
 /** Follows one way of a connection by the chunks in which it comes. */

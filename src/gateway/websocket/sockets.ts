@@ -27,7 +27,7 @@ export class Sockets {
     return this.#open.size
   }
 
-  /** One that opens after `closeOver` is closed at once. Returns what takes it out again. */
+  /** A socket that opens after `closeOver` is closed at once. Returns a function that takes it out again. */
   add(socket: OpenSocket): () => void {
     if (this.#isOver) this.#end(socket, frameMs)
     else this.#open.add(socket)
