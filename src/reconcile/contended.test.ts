@@ -101,7 +101,7 @@ describe('Reconciler with a rival', () => {
     for (let i = 0; i < 5; i += 1) samples.api.remove({ ...service, kind: 'ConfigMap', name: `s-s${i}` })
     samples.written()
     await samples.pass(180_000)
-    // That it is contended, and that it is not any more.
+    // The status says that it is contended, and later that it is not.
     expect(samples.written().length).toBeLessThanOrEqual(3 * 5)
     await samples.pass(360_000)
     expect([samples.written(), [0, 1, 2, 3, 4].map(i => samples.phase(`s${i}`))]).toEqual([[], Array(5).fill('Ready')])

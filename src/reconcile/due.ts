@@ -11,7 +11,7 @@ import type { Effect } from './types.ts'
 const effectMs = 1_000
 
 export class Due {
-  /** Of effects, and of the lock, that wait for Redis. */
+  /** The names of effects, and of the lock, that wait for Redis. */
   readonly names: Set<string>
   readonly #memory: Memory
   readonly #limit: TurnLimit

@@ -25,7 +25,7 @@ export function factOf(object: KubeObject, paths: readonly Path[]): Fact {
   }
 }
 
-/** Whether an event tells of another's hand, or of an end. What has come was just made; what others count or say is none of ours. */
+/** Whether an event shows a write of others, or an end. A new object was just made; fields that we do not own do not count. */
 export function isAnothers(change: Change<Fact>): boolean {
   if (change.type === 'gone') return true
   return change.previous !== undefined && !isDeepStrictEqual(ownOf(change.previous), ownOf(change.value))

@@ -17,7 +17,7 @@ export const effectName = ({ name, mark }: Pick<Effect, 'name' | 'mark'>): strin
 export interface FailureOptions {
   /** `signature` of acts, `effectName` of effects, or `statusName`. */
   readonly names: ReadonlySet<string>
-  /** The words of the status about it; undefined: it is not told. */
+  /** The words of the status about it; undefined: the status does not mention it. */
   readonly words: string | undefined
   readonly nowMs: number
 }

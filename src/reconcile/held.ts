@@ -1,7 +1,7 @@
 /**
- * Leases of a turn. They spare work, so a turn waits hardly for them. That Redis is silent is remembered for all turns of a
- * process, so that a revocation does not wait then. Others wait in any case: without leases all replicas do the same, and where
- * only the machine is busy that makes it busier.
+ * Leases of a turn. They spare work, so a turn hardly waits for them. A silence of Redis is remembered for all turns of a process,
+ * so that a revocation does not wait then. Others wait in any case: without leases all replicas do the same, and where only the
+ * machine is busy that makes it busier.
  */
 import type { Clock } from '../base/clock.ts'
 import { Deadline, unlessAborted } from '../base/deadline.ts'
@@ -29,7 +29,7 @@ export class Holding {
   readonly #clock: Clock
   /** By the last answer, or by one that did not come in time. */
   #isSilent = false
-  /** What was asked and has no answer yet. The time-out of a command ends each. */
+  /** Questions that have no answer yet. The time-out of a command ends each. */
   readonly #open = new Set<Promise<unknown>>()
 
   constructor(clock: Clock) {
@@ -66,7 +66,7 @@ export class Holding {
     return 'silent'
   }
 
-  /** Gives a lease back. One that a silent Redis does not take lapses: neither the key nor its place waits for that. */
+  /** Gives a lease back. If Redis is silent, the lease lapses: neither the key nor its place waits for that. */
   async giveBack(held: Held | undefined): Promise<void> {
     if (typeof held !== 'object') return
     const released = held.release()

@@ -33,7 +33,7 @@ interface Next {
   readonly asked: Asked
 }
 
-/** What waits in a share, by groups, which take turns. None is empty. */
+/** The keys that wait in a share, by groups, which take turns. None is empty. */
 type Share = Map<string, Map<string, Waiting>>
 
 /** Where a key waits: it may count for another share or group by now. */

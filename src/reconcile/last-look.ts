@@ -4,7 +4,7 @@ import type { Memory } from './memory.ts'
 import type { Kind } from './types.ts'
 import type { Writer } from './writer.ts'
 
-/** What a turn asks of the API server. */
+/** The calls of a turn to the API server. */
 export type TurnWriter = Pick<Writer, 'send' | 'report' | 'readName'>
 
 /**

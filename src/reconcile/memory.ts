@@ -36,7 +36,7 @@ export interface Memory extends Remembered {
   wasTaken: boolean
   /** How often the key was asked for: each time something may look different. */
   asked: number
-  /** The parent of whom all this is remembered; undefined if parents share the key, or before the first look. */
+  /** The parent that all this is about; undefined if parents share the key, or before the first look. */
   parentUid: string | undefined
 }
 

@@ -10,7 +10,7 @@ import type { TurnEnd } from './turn-end.ts'
 export interface NextLook {
   readonly ms: number
   readonly urgent?: boolean
-  /** What is due then may be left to another replica. */
+  /** The work that is due then may be left to another replica. */
   readonly mayLeave?: boolean
   /** Only urgent events are heard until then. */
   readonly hold?: boolean

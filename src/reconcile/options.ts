@@ -1,4 +1,4 @@
-/** What a reconciler needs. */
+/** The options of a reconciler. */
 import type { Clock } from '../base/clock.ts'
 import type { Failpoint } from '../base/failpoint.ts'
 import type { Log } from '../base/log.ts'

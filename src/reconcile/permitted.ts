@@ -49,7 +49,7 @@ export function isHeld(look: Look, { failure }: Memory, nowMs: number): boolean 
   return isEffectHeld || nextWrites(look.acts).some(act => failure.holdsAct(act, look.wish, nowMs))
 }
 
-/** The same, whatever the version of the object is by now; undefined for what may not be forced. */
+/** The same act, whatever the version of the object is by now; undefined for an act that must not be forced. */
 export function forced(act: Act): Act | undefined {
   if (act.act === 'remove') return { ...act, anyVersion: true }
   if (act.act !== 'change' || !act.shrinks) return undefined

@@ -17,7 +17,7 @@ export class Places {
   readonly #mostOfLane: number
   readonly #mostOfShare: number
   readonly #taken = new Map<string, Place>()
-  /** Of what is not urgent. */
+  /** The pace of keys that are not urgent. */
   readonly #pace: Pace
 
   /** @param room number of places */

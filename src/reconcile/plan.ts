@@ -85,7 +85,7 @@ export const wishText = (objects: readonly Wanted[]): string =>
     .map(({ object, stage, compare }) => `${stage} ${compare} ${headText(object)} ${contentText(object)}`)
     .join('\n')
 
-/** What is no content. */
+/** The part of an object that is no content. */
 function headText({ apiVersion, kind, metadata: { labels: _labels, annotations: _annotations, ...rest } }: KubeObject) {
   return canonical([apiVersion, kind, rest])
 }

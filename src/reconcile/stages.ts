@@ -20,7 +20,7 @@ const maxStale = 3
 /** In a pause, what restricts is corrected at most this often. */
 const restrictMs = 1_000
 
-/** What may be done. Without a lease, only revocations or only effects. */
+/** The permitted acts. Without a lease, only revocations or only effects. */
 export type Scope = 'all' | 'revocations' | 'effects'
 
 export interface StagesOptions<World> {

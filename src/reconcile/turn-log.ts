@@ -20,7 +20,7 @@ export class TurnLog {
     this.#defects = new Rarely({ clock, log, fields: { kind }, trouble, over: '' })
   }
 
-  /** A turn goes on without a lease, which the next ones may not get either. */
+  /** A turn goes on without a lease, and the next ones may get none either. */
   defect(key: string, error: unknown): void {
     this.#defects.failed(error instanceof Error ? error.message : 'unknown', { key, err: error }, 'defect')
   }

@@ -54,7 +54,7 @@ export interface TurnOptions<World> {
 
 /** Replicas without leases begin within this time. */
 const spreadMs = 200
-/** The API server, or a webhook, may not answer for a moment: that is told when it has failed so often in a row. */
+/** The API server, or a webhook, may be silent for a moment: the status says so after so many failures in a row. */
 const toldFailures = 3
 
 export class Turn<World> {

@@ -36,7 +36,7 @@ export interface Wanted {
   /**
    * `exact`: the owned paths are equal. `covers`: every wanted value is there, and nothing that we wanted last time and
    * do not want now; what the server or others add is left alone. `part`: every wanted value is there, and all else is left
-   * alone, also what we wanted last time. It is for an object that stands.
+   * alone, also what we wanted last time. It is for an object that exists already.
    */
   readonly compare: 'exact' | 'covers' | 'part'
   /** Paths that no patch can change: if they differ, the object is removed at its stage, and made again. */
@@ -235,7 +235,7 @@ export interface Kind<World> {
   desired(key: string, world: World, nowMs: number): Verdict
   /**
    * Pure. A settled result must give the same status at each replica; a field `lastTransitionTime` is not compared between
-   * them, and should be that of `world` while nothing else differs. `nowMs`: since the epoch. Undefined: nobody is told.
+   * them, and should be that of `world` while nothing else differs. `nowMs`: since the epoch. Undefined: no status is written.
    */
   report(key: string, world: World, result: Result, nowMs: number): StatusPatch | undefined
   /** The share that a key counts for now, so that nobody delays others; pure. Default: its namespace, or itself without one. */

@@ -132,7 +132,7 @@ export class Samples {
     }
   }
 
-  /** What is read from now on, as `<kind> <name>`. */
+  /** Records the reads from now on, as `<kind> <name>`. */
   reads(): readonly string[] {
     const reads: string[] = []
     const { get } = this.api.client
