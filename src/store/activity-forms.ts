@@ -105,7 +105,7 @@ export function encodeFound({ activity, finding }: Pick<CheckEnd, 'activity' | '
   })
 }
 
-/** What scripts judge a request to stop by. */
+/** The form of a request to stop, for scripts. */
 export function encodeAsk(request: Omit<StopRequest, 'kind' | 'id'>): string {
   return JSON.stringify({
     podUid: request.podUid,

@@ -1,4 +1,4 @@
-/** What is known of the activity of workloads: ends of checks, requests to stop, and reads of both. */
+/** The store of the activity of workloads: ends of checks, requests to stop, and reads of both. */
 import { labKind } from '../base/subject.ts'
 import type { WorkloadKind } from '../config/idle.ts'
 import {
@@ -122,7 +122,7 @@ export class ActivityStore {
   }
 
   /**
-   * Tells that such a request was carried out, once. What a caller does not tell, `DueStore.dismiss` does.
+   * Reports that such a request was carried out, once. If the caller does not, `DueStore.dismiss` reports it.
    * @throws {RetryLater} when Redis does not answer
    */
   async tellStop({ kind, id, score }: Pick<StopRequest, 'kind' | 'id' | 'score'>): Promise<void> {
@@ -152,7 +152,7 @@ export class ActivityStore {
   }
 
   /**
-   * What the API shows, for each id; undefined where nothing is known.
+   * The view of the API, for each id; undefined where nothing is known.
    * @throws {RetryLater} when Redis does not answer
    */
   async find(kind: WorkloadKind, ids: readonly string[]): Promise<readonly (ActivityView | undefined)[]> {

@@ -1,4 +1,4 @@
-/** The commands for the events of apps. What they tell is kept by Kubernetes: here it may be lost. */
+/** The commands for the events of apps. Kubernetes keeps the facts behind them: here they may be lost. */
 import type { Connection } from './connection.ts'
 import type { Family } from './family.ts'
 import type { Keys } from './keys.ts'
@@ -11,18 +11,18 @@ export const appSubject = 'app'
 /** How long events stay after the last change, or the start of a replica. */
 const keepMs = 7 * 86_400_000
 export const mostEvents = 200
-/** Kubernetes keeps an event for an hour. An app has fewer in this time, or some are told twice. */
+/** Kubernetes keeps an event for an hour. An app has fewer in this time, or some are added twice. */
 const mostTold = 1_000
 const batch = 32
 
-/** What a replica sees of an app. */
+/** A replica's view of an app. */
 export interface AppTell {
   readonly uid: string
   /** The resourceVersion; that of a stale replica is lower. */
   readonly version: string
   /** Data of the event `phase`; '' if it has none yet. */
   readonly phase: string
-  /** What happened, in order. A key is told once. */
+  /** The events, in order. The event of a key is added once. */
   readonly events: readonly (readonly [key: string, event: string, data: string])[]
 }
 
@@ -40,7 +40,7 @@ export class AppEventStore {
     this.#bell = bell
   }
 
-  /** Adds the events that nobody has told yet. @throws {RetryLater} when Redis does not answer */
+  /** Adds the events that are not in the stream yet. @throws {RetryLater} when Redis does not answer */
   async tell({ uid, version, phase, events }: AppTell): Promise<void> {
     const keys = [this.#family.record(uid), this.#keys.appTold(uid), this.#family.events(uid), this.#bell]
     const number = /^\d{1,15}$/.test(version) ? version : '0'

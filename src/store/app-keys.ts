@@ -30,15 +30,15 @@ export class AppKeys {
   loginsOf(user: string): string {
     return `${this.#tag}gw:logins-of:${user}`
   }
-  /** Who asks the identity source about a login. */
+  /** The gateway that asks the identity source about a login. */
   asking(hash: string): string {
     return `${this.#tag}gw:asking:${hash}`
   }
-  /** What leads to an app's host, by its hash. */
+  /** The code that leads to an app's host, by its hash. */
   code(hash: string): string {
     return `${this.#tag}gw:code:${hash}`
   }
-  /** What can be used once, such as the way back from a login. */
+  /** Something that can be used once, such as the way back from a login. */
   used(hash: string): string {
     return `${this.#tag}gw:used:${hash}`
   }

@@ -63,7 +63,7 @@ export class BillStore {
   }
 
   /**
-   * @param again whoever asks has read the table: what was put before may have been lost there
+   * @param again the caller has read the table: a bill that was put before may have been lost there
    * @throws {RetryLater} when Redis does not answer
    */
   async put(bill: Bill, again = false): Promise<BillAnswer> {
@@ -74,7 +74,7 @@ export class BillStore {
   }
 
   /**
-   * What waits, for the holder of the lease.
+   * The bills that wait, for the holder of the lease.
    * @returns null if another one has it
    * @throws {RetryLater} when Redis does not answer
    */
@@ -87,7 +87,7 @@ export class BillStore {
     const [nowMs, complete, depth, ...flat] = answer
     const read = pairsOf(flat).map(([field, text]) => ({ field, text, ...parsed(text) }))
     const whole = read.flatMap(({ field, text, bill, atMs }) => (bill ? [{ field, text, bill, atMs }] : []))
-    // What cannot be read is nobody's.
+    // A bill that cannot be read is nobody's: it is removed.
     for (const { field, text, bill } of read) if (!bill) await this.#end(field.split(':')[0]!, field, text)
     const place = new Map(inOrder(whole.map(({ bill }) => bill)).map((bill, index) => [bill, index]))
     return {
@@ -116,7 +116,7 @@ export class BillStore {
   }
 }
 
-/** Whether a bill has the form of one. What a table says of others is not to be believed. */
+/** Whether a bill has the form of one. A table must not be believed about others. */
 export const isBill = (bill: Bill): boolean => schema.safeParse(bill).success
 
 /** The name of a bill among those of the outbox. */

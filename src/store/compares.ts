@@ -87,7 +87,7 @@ export const onlyIn =
     return args
   }
 
-/** What a compare needs: the keys of labs, or those of dispatch. */
+/** The keys of a compare: those of labs, or those of dispatch. */
 export type CompareKeys = Pick<Keys, 'generation' | 'mark' | 'last' | 'hold' | 'bell' | 'doubt' | 'compareLease'>
 
 /** The beginning and the end of a compare of any kind. */

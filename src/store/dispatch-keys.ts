@@ -13,7 +13,7 @@ export class DispatchKeys {
   readonly hold: string
   readonly mark: string
   readonly doubt: string
-  /** Of epochs and of runs. Nothing that a machine says reaches `Keys.last`. */
+  /** The counter of epochs and runs. A machine's answers never reach `Keys.last`. */
   readonly last: string
   /** Machines, as a kind of subjects of the engine. */
   readonly machines: Family
@@ -41,7 +41,7 @@ export class DispatchKeys {
   readonly watched: string
   readonly sweepLease: string
   readonly amountLease: string
-  /** What of Arvados' queue is in ours. */
+  /** The containers of Arvados' queue that are in ours. */
   readonly mirrored: string
   readonly mirrorLease: string
   readonly overload: string

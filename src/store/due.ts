@@ -11,7 +11,7 @@ export const takeMs = 20_000
 
 export interface TakeOptions {
   readonly limit: number
-  /** What is due later than this was written by another clock, and counts as due. More than any period between checks. */
+  /** A later check was written by another clock, and counts as due. More than any period between checks. */
   readonly farthestMs: number
   /** Default: `takeMs`. */
   readonly takeMs?: number
@@ -64,7 +64,7 @@ export class DueStore {
 
   /**
    * Ends the checks of a workload that is gone or stopped. If its stop was requested, it counts as stopped from here on,
-   * and is told unless it was.
+   * and that is reported unless it was.
    * @throws {RetryLater} when Redis does not answer
    */
   async dismiss(kind: WorkloadKind, id: string): Promise<void> {

@@ -23,7 +23,7 @@ export interface TakenNow {
   readonly nowMs: number
 }
 
-/** What is known of an incarnation of a workload. */
+/** The record of an incarnation of a workload. */
 export interface Activity {
   /** The incarnation that all of it is about. */
   readonly podUid: string
@@ -35,7 +35,7 @@ export interface Activity {
   readonly source: string
   /** The last look that was answered. */
   readonly checkedMs: number
-  /** When its owner was warned of a stop; the warning still stands. */
+  /** When its owner was warned of a stop; the warning still holds. */
   readonly warnedMs: number
   /** Kept until then on request. */
   readonly keepMs: number
@@ -43,7 +43,7 @@ export interface Activity {
   readonly failures: number
   /** The first of them. */
   readonly unreachableMs: number
-  /** When its owner was told that it does not answer, if that lasts. */
+  /** When its owner was notified that it does not answer, if that lasts. */
   readonly toldMs: number
   /** When a stop was requested that is being carried out. */
   readonly stoppingMs: number
@@ -93,7 +93,7 @@ export interface ActivityEvent {
 export const workloadStates = ['active', 'idle', 'warned', 'unknown'] as const
 export type WorkloadState = (typeof workloadStates)[number]
 
-/** What a check has found, for the API and the metrics. */
+/** The result of a check, for the API and the metrics. */
 export interface Finding {
   readonly state: WorkloadState
   /** Name of the rule; '' without one. */
@@ -178,7 +178,7 @@ export interface Touch {
 /** `stopping`: its stop was requested first. `none`: there is no such lab. */
 export type TouchAnswer = 'kept' | 'stopping' | 'none'
 
-/** What the API shows of a workload. */
+/** The activity of a workload as the API shows it. */
 export interface ActivityView {
   /** undefined: no check has ended yet. */
   readonly activity: Activity | undefined
@@ -186,7 +186,7 @@ export interface ActivityView {
   /** Also of an earlier incarnation, for 7 days. */
   readonly stopped: { readonly atMs: number; readonly words: string } | undefined
   readonly stoppingMs: number
-  /** Of keep-alive requests, even before the first check. */
+  /** The end of keep-alive requests, even before the first check. */
   readonly keepMs: number
 }
 

@@ -38,12 +38,12 @@
  * | due-slow:KIND | sorted set | a week after the last check | the same, for those that did not answer last time |
  * | activity:KIND:ID | hash | a week after the last write | what is known of a workload's activity |
  * | activity-floor | hash | a week after the last check | identity of the Redis that idle times were measured in, and since when |
- * | activity-flushed:KIND | hash | a week after the last flush | by gateway: until when it has told what it saw |
+ * | activity-flushed:KIND | hash | a week after the last flush | by gateway: until when it has reported the traffic that it saw |
  * | activity-states:KIND | sorted set | a week after the last check | workloads by what their last check found |
  * | activity-stops:KIND | sorted set | 2 minutes after the last stop | the stops of the last minute |
  * | activity-events | stream | a week after the last event | the events of all workloads, ids `<series>-<n>` |
- * | app:UID | hash | a week after the last change | version and phase of an app that its stream was told last |
- * | app-told:UID | sorted set | a week after the last change | what else its stream was told, by Redis' time |
+ * | app:UID | hash | a week after the last change | version and phase of an app that were added to its stream last |
+ * | app-told:UID | sorted set | a week after the last change | keys of the other events in its stream, by Redis' time |
  * | app-events:UID | stream | a week after the last change | the events of an app, ids `<series>-<n>` |
  * | app-routes | hash | never | by app: where its requests go, as JSON; and marks, which begin with a colon |
  * | app-members | hash | never | by group: its members, as JSON; and the same marks |
@@ -100,7 +100,7 @@
  *
  * Every other kind of subjects has the same keys, under names that begin with the kind: `KIND:NAME` is a record, `KIND-waiting`
  * a sorted set, `KIND-events:NAME` a stream, `KIND-nonce:NONCE` an op. So no kind meets the members of another. A tenant has no
- * operations: `tenant:NAME` is what its stream was told, and both expire a day after the last change.
+ * operations: `tenant:NAME` records what was added to its stream, and both expire a day after the last change.
  */
 import { labKind } from '../base/subject.ts'
 import { AppKeys } from './app-keys.ts'
@@ -201,7 +201,7 @@ export class Keys extends Family {
     return `${this.#tag}activity-stops:${kind}`
   }
 
-  /** What the stream of an app was told. */
+  /** The keys of the events in the stream of an app. */
   appTold(uid: string): string {
     return `${this.#tag}app-told:${uid}`
   }

@@ -68,8 +68,8 @@ export function aclLine({ name, password, keyPrefix, more = [] }: AclUser): stri
 }
 
 /**
- * One line of an ACL file: the user of processes that run containers on machines. Of the keys of tenants it reads who is in
- * which, and nothing else.
+ * One line of an ACL file: the user of processes that run containers on machines. Of the keys of tenants it reads only the
+ * members.
  * @param tenants `redis.keyPrefix` of those who serve tenants
  */
 export function dispatchAclLine({ name, password, keyPrefix, tenants }: Omit<AclUser, 'more'> & { tenants: string }) {
@@ -84,7 +84,7 @@ export const scriptsOfGateways: readonly string[] = [
   ...['ask-start', 'touch-activity', 'check-rights'],
 ]
 
-/** What they call beside what these scripts call. */
+/** Commands that gateways call beside those of these scripts. */
 const ownCommandsOfGateways = ['evalsha', 'get', 'hgetall', 'hmget', 'info', 'script|load', 'xread', 'xrevrange']
 
 /** Commands that gateways send, or their scripts call. EVAL is none: what they run is loaded, and has its hash. */

@@ -29,7 +29,7 @@ interface Key {
   readonly macs: Readonly<Record<MacPurpose, KeyObject>>
 }
 
-/** What a MAC proves: that we wrote a lab's record, or that we gave a lab its `activity-token`. */
+/** A MAC proves that we wrote a lab's record, or that we gave a lab its `activity-token`. */
 export type MacPurpose = 'record' | 'activity'
 
 /** `unknown`: no MAC at all, or one by a key that this replica does not have. */

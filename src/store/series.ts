@@ -9,7 +9,7 @@ export interface StoredEvent {
   readonly data: string
 }
 
-/** Reads a stream that exists, although nothing may have been told yet. @throws {RetryLater} when Redis does not answer */
+/** Reads a stream that exists, although it may have no event yet. @throws {RetryLater} when Redis does not answer */
 export async function readSeries(
   connection: Pick<Connection, 'run'>,
   key: string,
@@ -24,7 +24,7 @@ export async function readSeries(
 export function streamRead(said: unknown, series: number | undefined, afterSeq: number): StreamRead<StoredEvent> {
   const [answer, ...rest] = said as [string]
   const place = { found: true, ended: false } as const
-  // Nothing was told yet.
+  // There is no event yet.
   if (answer === 'none') return { ...place, series: series ?? 0, lastSeq: afterSeq, events: [] }
   const [lastSeries, lastSeq, entries] = rest as unknown as [number, number, Entry[]]
   const events = entries.map(eventOf)

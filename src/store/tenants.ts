@@ -1,4 +1,4 @@
-/** The commands for the events of tenants. What they tell is kept by Kubernetes: here it may be lost. */
+/** The commands for the events of tenants. Kubernetes keeps the facts behind them: here they may be lost. */
 
 import type { Connection } from './connection.ts'
 import type { Family } from './family.ts'
@@ -24,7 +24,7 @@ export interface TellGrant {
   readonly events: readonly (readonly [rank: number, event: string, data: string])[]
 }
 
-/** What a replica sees of an LNamespace. */
+/** A replica's view of an LNamespace. */
 export interface Tell {
   readonly name: string
   readonly uid: string
@@ -53,8 +53,8 @@ export class TenantStore {
   }
 
   /**
-   * Adds the events that nobody has told yet.
-   * @returns those
+   * Adds the events that are not in the stream yet.
+   * @returns the added ones
    * @throws {RetryLater} when Redis does not answer
    */
   async tell({ name, uid, generation, version, ready, grants }: Tell): Promise<readonly Told[]> {

@@ -6,17 +6,17 @@ import { comparingLabs } from './due.ts'
 import type { Touch, TouchAnswer } from './idle.ts'
 import type { Keys } from './keys.ts'
 
-/** A gateway tells every 5 s what it saw. One that has not for so long is behind, and after a longer time it is gone. */
+/** A gateway reports its traffic every 5 s. One that has not for so long is behind, and after a longer time it is gone. */
 export const gatewayBehindMs = 15_000
 export const gatewayGoneMs = 600_000
 
-/** What is kept. Without its pod, a request for a new one would be lost with all that is known of the former one. */
+/** A workload that is kept. Without its pod, a request for a new one would be lost with the record of the former one. */
 interface Incarnation {
   readonly id: string
   readonly podUid: string
 }
 
-/** What a gateway says beside its touches: that it has seen no more. */
+/** A gateway's statement beside its touches: it has seen no more until then. */
 export interface Mark {
   /** Its name, unique among all that run. */
   readonly gateway: string

@@ -1,6 +1,6 @@
 /**
- * What a gateway tells of the traffic that it lets through. Silence counts as such only where every gateway has told, so each
- * one tells every few seconds until when it has, even if there was nothing.
+ * Reports the traffic that a gateway lets through. Silence counts as such only where every gateway has reported, so each one says
+ * every few seconds until when it has, even if there was nothing.
  *
  * The first use of a workload after 30 s of silence calls `touch` before it is let through, and obeys `stopping`. Later ones go
  * with the next `flush`.
@@ -56,9 +56,9 @@ export class TrafficStore {
   }
 
   /**
-   * Tells all uses since the last flush that succeeded. What it sees from the call on belongs to the next one.
+   * Reports all uses since the last flush that succeeded. Uses from the call on belong to the next one.
    * @returns an answer for each, in the same order
-   * @throws {RetryLater} as `touch`; all is told again with the next flush
+   * @throws {RetryLater} as `touch`; the next flush reports all of them again
    */
   async flush(uses: readonly Use[]): Promise<readonly TouchAnswer[]> {
     return this.#tell(uses, {})

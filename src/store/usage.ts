@@ -1,4 +1,4 @@
-/** What workloads use of processors, as one replica measures it for all. */
+/** The processor time of workloads, as one replica measures it for all. */
 import type { WorkloadKind } from '../config/idle.ts'
 import type { Connection } from './connection.ts'
 import type { Keys } from './keys.ts'

@@ -7,14 +7,14 @@ import type { Connection } from '../connection.ts'
 import type { Keys } from '../keys.ts'
 import { hashOf, isHash, newId } from './ids.ts'
 
-/** What a code is for. */
+/** The terms of a code. */
 export interface CodeTerms {
   readonly appId: string
   readonly appUid: string
   readonly loginHash: string
-  /** Of the login. */
+  /** The user of the login. */
   readonly user: string
-  /** Of the nonce, which the browser has at the host of the app. */
+  /** The hash of the nonce, which the browser has at the host of the app. */
   readonly nonceHash: string
 }
 

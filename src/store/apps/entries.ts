@@ -13,7 +13,7 @@ const completeMark = ':complete'
 const changesMark = ':changes'
 /** A writer that was stopped for longer than this may bring a removed entry back; the owner of the table removes it again. */
 const removedMs = 3_600_000
-/** Of an object that is still there, and may have an entry again: at once. */
+/** The entry of an object that is still there may come back at once. */
 const leftMs = 1
 
 export type TableConnection = Pick<Connection, 'run' | 'read'>
@@ -24,11 +24,11 @@ export interface Entry {
   readonly createdMs: number
 }
 
-/** What a writer is told: `older` where something later stands there, which was not changed. */
+/** The answer to a writer; `older`: a later entry is there, and was not changed. */
 export type PutAnswer = 'written' | 'same' | 'older'
 
 export interface TableRead<T> {
-  /** Whatever should have an entry has one. */
+  /** All objects that should have an entry have one. */
   readonly complete: boolean
   /** Equal texts mean equal tables. */
   readonly version: string
@@ -45,7 +45,7 @@ export interface TableOptions<T> {
   /** Which of two objects of one name has the entry. */
   readonly prefers: 'oldest' | 'newest'
   readonly schema: z.ZodType<T>
-  /** Whether the entry may stand under this name. */
+  /** Whether the entry may have this name. */
   readonly isOf: (name: string, entry: T) => boolean
 }
 

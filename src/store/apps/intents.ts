@@ -74,7 +74,7 @@ export class IntentStore {
     return taken
   }
 
-  /** Forgets one, however it ended. One that was asked anew meanwhile stays. */
+  /** Forgets an intent, however it ended. If the member has asked anew meanwhile, it stays. */
   async end({ id, atMs }: Pick<TakenIntent, 'id' | 'atMs'>): Promise<void> {
     await this.#connection.run('end-intent', [this.#keys.apps.intents], [id, atMs])
   }

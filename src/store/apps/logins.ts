@@ -14,7 +14,7 @@ export interface NewLogin {
   readonly user: string
   /** Names. */
   readonly groups: readonly string[]
-  /** What `begin` returned, before it was asked who this is. */
+  /** The number that `begin` returned before the identity source was asked. */
   readonly begun: number
   readonly lifeMs: number
   /** Seals tokens by the gateway's own key, for the login of this hash alone. Default: it keeps none. */
@@ -59,7 +59,7 @@ export class LoginStore {
   }
 
   /**
-   * To be called before it is asked who logs in. Whoever is revoked afterwards does not get in.
+   * To be called before the identity source is asked. A user who is revoked afterwards does not get in.
    * @throws {RetryLater} when Redis does not answer
    */
   async begin(): Promise<number> {

@@ -1,6 +1,6 @@
 /**
- * The tables of members: who is in a group, as its LNamespace says. Controllers of apps write one, which gateways read, and those
- * of tenants another one, which those read who run containers. A group without an entry has no LNamespace. Of two LNamespaces with
+ * The tables of members: who is in a group, as its LNamespace says. Controllers of apps write one, for gateways, and those of
+ * tenants another one, for replicas that run containers. A group without an entry has no LNamespace. Of two LNamespaces with
  * one name, the newer one has the entry.
  */
 import { z } from 'zod'
@@ -10,7 +10,7 @@ import { EntryTable, type PutAnswer, type TableConnection, type TableRead } from
 import { uidForm, whole } from './routes.ts'
 
 export interface Members {
-  /** Of the LNamespace. */
+  /** The UID of the LNamespace. */
   readonly uid: string
   readonly generation: number
   /** When the LNamespace was made, in ms since the epoch. */
@@ -18,7 +18,7 @@ export interface Members {
   /** Names of the cluster, as the LNamespace has them. */
   readonly users: readonly string[]
   readonly groups: readonly string[]
-  /** Who pays for it, in the table of tenants alone. */
+  /** The payer, in the table of tenants alone. */
   readonly billing?: Billing | undefined
 }
 
@@ -31,7 +31,7 @@ const schema: z.ZodType<Members> = z.strictObject({
   createdMs: whole,
   users: names,
   groups: names,
-  // Of values, characters beyond 16 bits count twice here.
+  // Characters of values beyond 16 bits count twice here.
   billing: z.record(z.string().max(63), z.string().max(512)).optional(),
 })
 

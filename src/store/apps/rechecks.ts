@@ -1,6 +1,6 @@
 /**
- * What the identity source says of logins by now. One gateway at a time asks about a login: refresh tokens rotate, and one that is
- * used twice is void at many sources, with all that came of it.
+ * The last answers of the identity source about logins. One gateway at a time asks about a login: refresh tokens rotate, and one
+ * that is used twice is void at many sources, with all that came of it.
  */
 import { z } from 'zod'
 import { parseJson } from '../../base/json.ts'
@@ -17,7 +17,7 @@ export interface RecheckTerms {
 /** The right to ask about a login. */
 export interface RecheckRight {
   readonly is: 'ask'
-  /** Of the last word. */
+  /** The age of the last word. */
   readonly ageMs: number
   readonly user: string
   readonly groups: readonly string[]
@@ -79,14 +79,14 @@ export class RecheckStore {
     const [is, ageMs] = answer
     if (is === 'fresh' || is === 'busy') return { is, ageMs: Number(ageMs) }
     const right = rights.safeParse(answer).data
-    // One that cannot be read lets nobody in either.
+    // A login that cannot be read lets nobody in either.
     if (!right) return { is: 'gone' }
     const [, old, user, groups, sealed] = right
     return { is: 'ask', ageMs: old, user, groups, sealed }
   }
 
   /**
-   * @returns false if this word does not stand: the login is gone, has other tokens, or another one may ask; or it stood before
+   * @returns false if this word is not written: the login is gone, has other tokens, or another one may ask; or it was there before
    * @throws {RetryLater} when Redis does not answer
    */
   async end({ token, hash, was, sealed, groups, agoMs }: RecheckResult): Promise<boolean> {

@@ -1,4 +1,4 @@
-/** Revocations: a user, an app, or a user in an app. What is older is void at once; whoever may can log in again. */
+/** Revocations: a user, an app, or a user in an app. Older logins and sessions are void at once; a user who may can log in again. */
 import type { Connection } from '../connection.ts'
 import type { Keys } from '../keys.ts'
 import { longestLoginMs } from './logins.ts'

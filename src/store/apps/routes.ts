@@ -1,6 +1,6 @@
 /**
  * The table of routes: where the requests of each app go, and who may send some. Controllers of apps write it, gateways read it.
- * Of two apps with one id, the older one has the route.
+ * If two apps have one id, the older one has the route.
  */
 import { isIPv4, isIPv6 } from 'node:net'
 import { z } from 'zod'

@@ -7,7 +7,7 @@ export interface NewSession {
   readonly appId: string
   readonly appUid: string
   readonly loginHash: string
-  /** Of the login. */
+  /** The user of the login. */
   readonly user: string
   /** Without use; never beyond the login. */
   readonly lifeMs: number
@@ -15,7 +15,7 @@ export interface NewSession {
   readonly formerId?: string | undefined
 }
 
-/** What must agree. */
+/** The parts that must agree. */
 export interface SessionClaim extends Omit<NewSession, 'lifeMs' | 'formerId'> {
   readonly sessionHash: string
 }
@@ -23,7 +23,7 @@ export interface SessionClaim extends Omit<NewSession, 'lifeMs' | 'formerId'> {
 export interface SessionFinding {
   /** `session`: only the session is void; `login`: the login is. */
   readonly is: 'in' | 'session' | 'login'
-  /** Of the login; another one means that what is known of it has changed. */
+  /** The version of the login; another one means that its record has changed. */
   readonly version: string
 }
 
@@ -91,6 +91,6 @@ export class SessionStore {
   }
 }
 
-/** What is no word of ours lets nobody in. */
+/** An unknown word lets nobody in. */
 const wordOf = (word: string | undefined): SessionFinding['is'] =>
   word === 'in' || word === 'session' ? word : 'login'

@@ -1,4 +1,4 @@
-/** What is asked of containers, and answered. Pure. */
+/** Requests about containers, and their answers. Pure. */
 import type { ContainerState, ContainerView } from '../../dispatch/container.ts'
 import type { ContainerShown, Shape } from './forms.ts'
 
@@ -81,8 +81,8 @@ export interface ContainerCounts {
   readonly unasked: number
   /** Containers that have ended, and are kept. */
   readonly ended: number
-  /** What counts of all outputs, and of the records of containers that have ended. */
+  /** Bytes of all outputs, and of the records of containers that have ended. */
   readonly keptBytes: number
-  /** What counts of the records of containers that wait or run. */
+  /** Bytes of the records of containers that wait or run. */
   readonly activeBytes: number
 }

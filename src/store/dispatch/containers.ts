@@ -32,7 +32,7 @@ export interface ContainerStoreOptions {
   /** The first part of uuids. */
   readonly clusterId: string
   readonly idempotencyMs: number
-  /** Of the records of all containers that wait or run; those of one owner may have an eighth. */
+  /** The most bytes of the records of all containers that wait or run; those of one owner may have an eighth. */
   readonly activeBytes: number
   /** Called when Redis answers that its data must be compared first. */
   readonly onComparing?: () => void
@@ -121,7 +121,7 @@ export class ContainerStore {
   }
 
   /**
-   * Changes a container that has not ended. One that waits is cancelled at once; that of a machine is killed by its keeper first.
+   * Changes a container that has not ended. A waiting one is cancelled at once; the keeper of a machine kills a running one first.
    * Priority 0 stops a container that a machine was asked to run, and only keeps a waiting one from being scheduled.
    * @param owner if only a container of this owner is meant
    * @returns `none`: there is no such container (of this owner); `often`: it has so many events that its owner may only

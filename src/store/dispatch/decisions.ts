@@ -3,7 +3,7 @@ import type { Limits } from '../../dispatch/room.ts'
 import type { ShutdownReason } from '../../dispatch/types.ts'
 import { machineOp, newMachine } from './forms.ts'
 
-/** What of a machine or container was read: the decision holds only for that. */
+/** A machine or container at the version that was read: the decision holds only for that. */
 export interface At {
   readonly id: string
   readonly version: number
@@ -20,7 +20,7 @@ export interface NewMachine {
   readonly providerType: string
   readonly price: number
   readonly tenant: string
-  /** Of its whole life. */
+  /** The limit of its whole life. */
   readonly timeoutMs: number
 }
 
@@ -34,18 +34,18 @@ export type Decision =
   | { readonly what: 'fail'; readonly container: At; readonly why: string }
 
 /**
- * `changed`: what was read is not so any more. `held`: the machine is on hold. `wait`: machines were not asked yet that may run
+ * `changed`: a record has changed since it was read. `held`: the machine is on hold. `wait`: machines were not asked yet that may run
  * the container.
  */
 export type Outcome = 'done' | 'changed' | 'held' | 'wait'
 
-/** Of a machine, once it is created. */
+/** The version of a machine once it is created. */
 export const firstVersion = 1
 
-/** What tells two readings apart. */
+/** A text that distinguishes two readings. */
 export const keyOf = ({ id, version }: At): string => `${version} ${id}`
 
-/** What a decision was made for. */
+/** The container and the machine that a decision is about. */
 export function placesOf(decision: Decision): { readonly container?: At; readonly machine?: At } {
   return {
     ...('container' in decision && { container: decision.container }),

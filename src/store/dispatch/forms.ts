@@ -10,7 +10,7 @@ import type {
 } from '../../dispatch/container.ts'
 import type { Need } from '../../dispatch/types.ts'
 
-/** What containers of one group have in common. */
+/** The common part of the containers of one group. */
 export interface Shape {
   readonly need: Need
   readonly tenant: string

@@ -1,4 +1,4 @@
-/** What keepers read and write. Pure. */
+/** The words that keepers read and write. Pure. */
 import type { ContainerView, MachineBrief } from '../../dispatch/container.ts'
 import type { RunEnd } from '../../dispatch/protocol.ts'
 import type { Shape } from './forms.ts'
@@ -22,14 +22,14 @@ export interface MachineRead {
   readonly nowMs: number
 }
 
-/** What a keeper may change. */
+/** Changes that a keeper may make. */
 export interface MachineChanges extends Partial<Omit<MachineFacts, 'missingSinceMs'>> {
   /** Whether the cloud says now that it has no such machine: the first time is kept until it shows it again. */
   readonly missing?: boolean
   /** The cloud's id. */
   readonly instance?: string
   readonly address?: string
-  /** Of one that ends, nothing but `shutdown` is kept; of one with containers that were sent, `idle` is `running`. */
+  /** While the machine ends, only `shutdown` is kept; while it has containers that were sent, `idle` becomes `running`. */
   readonly state?: Exclude<MachineBrief['state'], 'creating'>
   /** A probe succeeded now. */
   readonly probed?: true
@@ -48,7 +48,7 @@ export type Kept =
   /** Another machine's record has this id of the cloud: nothing was kept. */
   | { readonly answer: 'taken' }
 
-/** What may be sent to the runner. `run` is the same when it is asked again. */
+/** A start that may be sent to the runner. `run` is the same when it is asked again. */
 export interface Sending {
   readonly answer: 'send'
   readonly run: number
@@ -70,13 +70,13 @@ export interface NotSent {
   readonly answer: 'wait' | 'changed' | 'hold' | 'drain' | 'ending' | 'broken' | 'cancelled'
 }
 
-/** What the runner says of a run. Its times are bounded by Redis' clock. */
+/** The runner's report on a run. Its times are bounded by Redis' clock. */
 export type Told =
   | { readonly what: 'running'; readonly atMs: number; readonly gatewayAddress: string; readonly gatewayPin?: string }
   | ({ readonly what: 'ended'; readonly atMs: number } & RunEnd)
   /**
    * Proof that the machine does not run it, and cannot any more under this run: a kill under the present epoch was answered, which
-   * bars the run. That a list lacks it proves nothing, since a start may be on its way.
+   * bars the run. A list without it proves nothing, since a start may be on its way.
    */
   | { readonly what: 'lacks'; readonly why?: string }
 
@@ -94,14 +94,14 @@ export interface FoundRun {
   readonly startedMs: number
   /** Where its tunnel is, and the pin of its certificate. */
   readonly gateway?: { readonly address: string; readonly pin: string } | undefined
-  /** Of a run that has ended there: it is written at once, and takes no machine. */
+  /** The end of a run that has ended there: it is written at once, and takes no machine. */
   readonly end?: RunEnd & { readonly atMs: number }
 }
 
 /**
- * `adopted`, `known`: it is this machine's. `other`: a higher run is elsewhere, or it is over: to be killed, and never told.
- * `busy`: the record has as many others that were sent here as may be. What has ended there, and what is lacking, is told first, so
- * that what runs there in truth is adopted then: it is never to be killed for that.
+ * `adopted`, `known`: it is this machine's. `other`: a higher run is elsewhere, or it is over: it is killed, and never reported.
+ * `busy`: the record has as many others that were sent here as may be. Runs that have ended there, and runs that the machine lacks,
+ * are reported first; then the run that is really there is adopted. It must never be killed for that.
  * `ahead`: no number of ours, since it is more than a day beyond our clock.
  */
 export type FoundAnswer = 'adopted' | 'known' | 'other' | 'busy' | 'ahead'

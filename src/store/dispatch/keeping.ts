@@ -32,7 +32,7 @@ export interface KeepingStoreOptions {
 
 /** Bytes of output that are kept of a container: the first, about, and the last. */
 const [headBytes, tailBytes] = [64 * 1024, 2 ** 20]
-/** Of one piece, and of pieces that are written at once. */
+/** Bytes of one piece, and the number of pieces that are written at once. */
 const [pieceBytes, pieces] = [16 * 1024, 200]
 
 const gone = 'its machine is gone'
@@ -108,7 +108,7 @@ export class KeepingStore {
   }
 
   /**
-   * Keeps entries of a spool, in order. Only output and gaps are kept; told again, they change nothing.
+   * Keeps entries of a spool, in order. Only output and gaps are kept; sent again, they change nothing.
    * @param entries with their place in the spool
    * @returns the last place that is kept; `other` as `tell`
    * @throws {Fenced} when no longer the owner

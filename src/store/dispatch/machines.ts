@@ -14,7 +14,7 @@ import { machineOp, newMachine, parseMachine, wellFormed } from './forms.ts'
 export interface StrayMachine {
   /** The cloud's id. */
   readonly instance: string
-  /** Its tag `Intent`, '' without one. Whatever is not the name of a machine counts for nothing. */
+  /** Its tag `Intent`, '' without one. A value that is not the name of a machine counts for nothing. */
   readonly intent: string
   readonly type: string
   readonly providerType: string
@@ -83,7 +83,7 @@ export class MachineStore {
   }
 
   /**
-   * What a machine does when it is idle. With `hold` or `drain`, a container that it was not asked to run yet waits again.
+   * Sets what a machine does when it is idle. With `hold` or `drain`, a container that it was not asked to run yet waits again.
    * @returns the machine as it is now
    * @throws {RetryLater} while comparing
    */
@@ -147,7 +147,7 @@ export class MachineStore {
     })) as [string, string]
   }
 
-  /** Of the Redis that is compared, or of one that was. */
+  /** Draws an op from the Redis that is compared, or that was. */
   async #drawFor(of: string | undefined): Promise<number> {
     const op = await this.#connection.run('draw-op', [this.#keys.last], identity => {
       if (of !== undefined && identity !== of) throw new RetryLater('Redis was replaced since the compare began')

@@ -19,7 +19,7 @@ export interface MirrorStoreOptions {
   readonly sealing: SealingKeys
   /** The first part of our uuids. */
   readonly clusterId: string
-  /** Of the records of all containers that wait or run. */
+  /** The most bytes of the records of all containers that wait or run. */
   readonly activeBytes: number
 }
 

@@ -18,7 +18,7 @@ export interface QueueGroup extends Shape {
 export interface QueueLimits {
   /** So many of each group are read: the first ones. Those that have a machine are read too, and do not count. */
   readonly perGroup: number
-  /** Of all groups, about. */
+  /** About so many of all groups. */
   readonly inAll: number
 }
 
@@ -35,7 +35,7 @@ export function groupsOf(flat: readonly unknown[]): QueueGroup[] {
 export const atOnce = 1_000
 
 /**
- * What to ask for: groups, each from which place on and how many, in parts that one command reads.
+ * The parts of a read: groups, each from which place on and how many. One command reads a part.
  * @param most of each group
  */
 export function partsOf(groups: readonly QueueGroup[], most: (id: string) => number): (string | number)[][] {
@@ -58,7 +58,7 @@ export function partsOf(groups: readonly QueueGroup[], most: (id: string) => num
   return parts.filter(part => part.length > 0)
 }
 
-/** So many of each group, that all are about `inAll`. Of each group one is read at least. */
+/** The number to read of each group, so that all are about `inAll`; at least one. */
 export function shareOf(groups: readonly QueueGroup[], { perGroup, inAll }: QueueLimits): number {
   let left = inAll
   const counts = groups.map(({ count }) => Math.min(count, perGroup)).sort((a, b) => a - b)

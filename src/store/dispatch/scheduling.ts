@@ -23,7 +23,7 @@ export type { At, Decision, NewMachine, Outcome } from './decisions.ts'
 export type { Queued, QueueGroup, QueueLimits } from './queue.ts'
 
 /**
- * What a pass is given. It is read in parts, so parts may be of different times: versions decide when a decision is written.
+ * The input of a pass. It is read in parts, so parts may be of different times: versions decide when a decision is written.
  */
 export interface Reading {
   readonly nowMs: number
@@ -165,7 +165,7 @@ export class SchedulingStore {
   async write(token: string, decisions: readonly Decision[]): Promise<readonly Outcome[] | null> {
     const { generation, scheduleLease } = this.#keys.dispatch
     const outcomes: Outcome[] = []
-    /** What earlier parts have written. */
+    /** The versions that earlier parts have written. */
     const written = new Map<string, number>()
     for (let from = 0; from < decisions.length; from += writeBatch) {
       const part = decisions.slice(from, from + writeBatch).map(decision => encodeDecision(decision, written))
@@ -205,7 +205,7 @@ export class SchedulingStore {
     return { throttle: parseThrottle(json), version: Number(version), nowMs: Number(now) }
   }
 
-  /** @returns false if another version stands. Written again, it is the same */
+  /** @returns false if another version is there. Written again, it is the same */
   async setThrottle(throttle: Throttle, version: number): Promise<boolean> {
     const args = [version, encodeThrottle(throttle)]
     return (await this.#connection.run('set-throttle', [this.#keys.dispatch.throttle], args)) === 1

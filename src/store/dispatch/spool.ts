@@ -1,4 +1,4 @@
-/** What a runner says, as scripts take it. A machine may lie: whatever cannot be is left out, or bounded. Pure. */
+/** The words of a runner, as scripts take them. A machine may lie: anything impossible is left out, or bounded. Pure. */
 import type { Entry } from '../../dispatch/protocol.ts'
 import type { Told } from './keeping-words.ts'
 
@@ -15,7 +15,7 @@ export function opOf(uuid: string): number | undefined {
   return Number.isSafeInteger(op) ? op : undefined
 }
 
-/** Arguments of `tell-container`. What the machine says is checked: it may lie. */
+/** Arguments of `tell-container`. The machine's words are checked: it may lie. */
 export function wordsOf(told: Told): readonly (string | number)[] {
   if (told.what === 'lacks') return ['lacks', 0, '', told.why?.toWellFormed() || 'its machine does not have it']
   if (told.what === 'running')
@@ -27,7 +27,7 @@ export function wordsOf(told: Told): readonly (string | number)[] {
 }
 
 const longestReason = 1_000
-/** What one entry may say that is lost: a machine may lie. */
+/** The most bytes that one entry may report as lost: a machine may lie. */
 const mostLost = 2 ** 40
 
 /** Output of one stream in a row becomes one piece, with the places of its first and last entries. Places only rise. */

@@ -7,7 +7,7 @@ import { wellFormed } from './forms.ts'
 export const encodeThrottle = ({ quotas, capacity, ...rest }: Throttle): string =>
   wellFormed({ ...rest, quotas: Object.fromEntries(quotas), capacity: Object.fromEntries(capacity) })
 
-/** What is no throttle is a calm one. */
+/** A text that is no throttle counts as a calm one. */
 export function parseThrottle(json: string): Throttle {
   const value = parseJson(json)
   if (value === undefined) return calm
