@@ -8,7 +8,7 @@ import { mask, secretTest } from '../base/secret-env.ts'
 import { type EnvTerms, type EnvWish, newEnv, secretNameOf, shownEnv } from './env.ts'
 import { maskedTemplate } from './template-masks.ts'
 
-/** What somebody fills in. */
+/** A filled-in form of a new app. */
 export interface AppWish {
   readonly id: string
   readonly templateId: string
@@ -51,7 +51,7 @@ export function newApp(wish: AppWish, template: AppTemplate, terms: EnvTerms): N
   }
 }
 
-/** What people sent, with the defaults of the template for what they left as it was shown. */
+/** The variables that people sent, with the template's defaults for those that they left as shown. */
 function filledIn(
   wishes: readonly EnvWish[] | undefined,
   { defaultEnvs }: AppTemplate,

@@ -26,7 +26,7 @@ export interface CreatorOptions {
   readonly secrets: Pick<AppSecrets, 'complete'>
   readonly templates: Pick<TemplateService, 'whole'>
   readonly isMember: IsMember
-  /** Of a group's apps; undefined if it can have none. */
+  /** The namespace of a group's apps; undefined if it can have none. */
   readonly namespaceOf: (group: string) => string | undefined
   /** `apps.instanceTypes` */
   readonly instanceTypes: Readonly<Record<string, unknown>>
@@ -42,7 +42,7 @@ export class AppCreator {
   }
 
   /**
-   * @throws {ApiError} 403 for who is no member of the group, 409 if another app has the id, 422 for what cannot be, 503 for now
+   * @throws {ApiError} 403 for a caller who is no member of the group, 409 if another app has the id, 422 for an invalid wish, 503
    */
   async create(wish: AppWish, asker: Asker): Promise<Made> {
     const namespace = this.#namespace(wish, asker)
@@ -65,7 +65,7 @@ export class AppCreator {
     return made
   }
 
-  /** @throws {ApiError} 403 before anything is told of the group, 422 */
+  /** @throws {ApiError} 403 before anything about the group is disclosed, 422 */
   #namespace({ groupName }: AppWish, { audience, caller }: Asker): string {
     const { isMember, namespaceOf } = this.#options
     if (audience === 'user' && !isMember(caller, groupName)) throw notMember(groupName, 'body', 'groupName')

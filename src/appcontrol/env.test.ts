@@ -20,7 +20,7 @@ const envOf = (id = 'a') => asObjects(containersOf(site.object(id)!.spec as neve
 const set = (env: readonly EnvWish[]) => site.service.change('a', ann, { env })
 const shown = () => site.service.find('a', ann).detail
 type Ref = Readonly<Record<'name' | 'key', string>>
-/** What a pod gets of the secrets that these entries name. */
+/** The values that a pod gets from the secrets that these entries name. */
 const valuesOf = (entries: readonly object[] = envOf()) =>
   Object.fromEntries(
     (entries as { name: string; valueFrom?: { secretKeyRef?: Ref } }[]).flatMap(({ name, valueFrom }) => {

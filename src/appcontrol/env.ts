@@ -16,7 +16,7 @@ import { mask, secretTest } from '../base/secret-env.ts'
 import type { Fact } from '../reconcile/types.ts'
 import { annotationOf, specOf } from './sights.ts'
 
-/** As people write it. Without a value, or with the mask of a secret one: as it stands. */
+/** As people write it. Without a value, or with the mask of a secret one, it stays as it is. */
 export interface EnvWish {
   readonly name: string
   readonly value?: string | undefined

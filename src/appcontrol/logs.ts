@@ -35,11 +35,11 @@ export interface PodLog {
    * @throws {ApiError} 404 when the pod is another one now, 409 when it has no log yet, 503
    */
   open(signal: AbortSignal): Promise<LogStream>
-  /** Whether whoever asked may read it now: people leave groups while they follow a log. Asks nobody. @param caller as he is now */
+  /** Whether the caller may read it now: people leave groups while they follow a log. Asks nobody. @param caller as he is now */
   mayRead(caller: Asker['caller']): boolean
 }
 
-/** Every method throws {ApiError}: 403 for who is no member, 404 for a pod that is no app's, 409 for several, 422, 503. */
+/** Every method throws {ApiError}: 403 for a caller who is no member, 404 for a pod that is no app's, 409 for several, 422, 503. */
 export interface Logs {
   find(wish: LogWish, asker: Asker): Promise<PodLog>
 }
@@ -110,14 +110,14 @@ export class AppLogs implements Logs {
     try {
       return this.#isOf(asker, seen)
     } catch (error) {
-      // Who is a member is not known now.
+      // The members are not known now.
       if (error instanceof ApiError) return false
       throw error
     }
   }
 
   /**
-   * Whoever makes pods in a namespace can plant a whole chain of owners there, with the name of somebody else's pod.
+   * A user who makes pods in a namespace can plant a whole chain of owners there, with the name of somebody else's pod.
    * @throws {ApiError} 409 rather than to show the log of the wrong one
    */
   #chosen(candidates: readonly Owned[]): Owned | undefined {

@@ -14,7 +14,7 @@ export const notMember = (group: string, ...loc: string[]): ApiError =>
 export const noTemplate = (): ApiError =>
   new ApiError(404, { msg: 'there is no template of this id', type: 'unknown_template', loc: ['path', 'id'] })
 
-/** Whether a pod is there that is no app's, is told to nobody. */
+/** The same answer where a pod of this name is no app's: nobody learns whether one exists. */
 export const noPod = (): ApiError =>
   new ApiError(404, { msg: 'no app has a pod of this name', type: 'unknown_pod', loc: ['path', 'pod'] })
 
@@ -35,7 +35,7 @@ export const taken = (secret: string): ApiError =>
 export const refusedByServer = (words: string): ApiError =>
   new ApiError(422, { msg: `the API server refuses it: ${words}`, type: 'invalid', loc: ['body'] })
 
-/** Whose app it is, is told to nobody. */
+/** The owner of the other app is not disclosed. */
 export const idTaken = (): ApiError =>
   new ApiError(409, { msg: 'another app has this id', type: 'conflict', loc: ['body', 'id'] })
 

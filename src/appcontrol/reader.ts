@@ -46,8 +46,8 @@ export class AppReader {
   }
 
   /**
-   * An app of no group takes its id from nobody, and only administrators see it: else whoever has any namespace could make ids
-   * answer what he likes.
+   * An app of no group takes its id from nobody, and only administrators see it: else a user with any namespace could decide what
+   * an id shows.
    */
   #holder(id: string, { audience }: Asker): Fact | undefined {
     const { sights } = this.#options

@@ -1,4 +1,4 @@
-/** What REST does for apps: it shows them as the watches do, and writes what people wish. */
+/** REST of apps: it shows them as the watches do, and writes the wishes of people. */
 import { randomBytes } from 'node:crypto'
 import { groupNameOf } from '../apps/spec.ts'
 import { templateIn } from '../apps/template.ts'
@@ -51,7 +51,7 @@ export interface AppFilter {
 
 export interface AppPage {
   readonly apps: readonly AppSummary[]
-  /** Of the next page; absent: there is none. */
+  /** The cursor of the next page; absent: there is none. */
   readonly cursor?: string
 }
 
@@ -63,7 +63,7 @@ export interface AppChange {
   readonly env?: readonly EnvWish[] | undefined
 }
 
-/** What the routes use. Every method throws {ApiError}: 403 for who is no member, 404 without an app, 503 for now. */
+/** The service that the routes use. Every method throws {ApiError}: 403 for a caller who is no member, 404 without an app, 503. */
 export interface Apps {
   list(asker: Asker, filter: AppFilter): AppPage
   /** Whole apps, by id. */

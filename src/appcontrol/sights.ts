@@ -1,4 +1,4 @@
-/** What REST reads of apps: PhApplications, their pods, and events about these. All of it is shown by watches. */
+/** The objects that REST reads for apps: PhApplications, their pods, and events about these. Watches show all of them. */
 
 import { annotationsOf, generationOf, isOlder } from '../apps/spec.ts'
 import type { Identity } from '../base/domain.ts'
@@ -23,7 +23,7 @@ export interface AppSights {
   onPodEvents(listener: (app: Fact) => void): () => void
 }
 
-/** Who asks, and by which scope: a user sees the apps of his groups, an administrator all. */
+/** The caller and his scope: a user sees the apps of his groups, an administrator all. */
 export interface Asker {
   readonly caller: Pick<Identity, 'username' | 'groups'>
   readonly audience: 'user' | 'admin'
@@ -36,7 +36,7 @@ export const specOf = ({ owned }: Fact): JsonObject => asObject(owned.spec)
 export const statusOf = ({ owned }: Fact): JsonObject => asObject(owned.status)
 export const annotationOf = (app: Fact, name: string): string => asText(annotationsOf(app)[name])
 
-/** Of several with one id the oldest has it. */
+/** If several apps have one id, the oldest holds it. */
 export function holderOf(apps: Iterable<Fact>): Fact | undefined {
   return [...apps].reduce<Fact | undefined>((oldest, app) => (oldest && isOlder(oldest, app) ? oldest : app), undefined)
 }

@@ -1,4 +1,4 @@
-/** What replicas tell, on an API server in memory, with a Redis that keeps what it is told. */
+/** Reports of replicas, on an API server in memory, with a Redis that keeps the reports. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { ManualClock } from '../../test/kit/clock.ts'
 import { RetryLater } from '../base/errors.ts'

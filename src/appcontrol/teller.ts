@@ -1,6 +1,6 @@
 /**
- * Tells Redis what becomes of apps, for the streams of events. Every replica tells what it sees; the script adds each event once.
- * Nothing waits for it: while Redis is silent, apps are remembered, and what they are then is told afterwards.
+ * Reports changes of apps to Redis, for the streams of events. Every replica reports its view; the script adds each event once.
+ * Nothing waits for it: while Redis is silent, apps are remembered, and their state is reported afterwards.
  */
 import type { Clock } from '../base/clock.ts'
 import { Gathering } from '../base/gathering.ts'
@@ -19,7 +19,7 @@ export interface AppTellerOptions {
   readonly log: Log
 }
 
-/** What this replica has told of an app; it tells no more than what is new. */
+/** This replica's last report on an app; it reports only what is new. */
 interface Told {
   readonly uid: string
   phase: string
@@ -58,7 +58,7 @@ export class AppTeller {
     return this.#gathering.stop()
   }
 
-  /** Redis may have lost what was told. */
+  /** Reports all again: Redis may have lost events. */
   tellAll(): void {
     this.#told.clear()
     this.#gathering.addAll(Array.from(this.#options.sights.apps.values(), keyOfApp))
@@ -81,12 +81,12 @@ export class AppTeller {
     const phase = phaseData(app)
     if (known === told && events.length === 0 && phase === told.phase) return
     await store.tell({ uid: app.uid, version: app.resourceVersion, phase, events })
-    // What the cluster forgets is forgotten here too.
+    // Events that the cluster has dropped are forgotten here too.
     this.#told.set(key, { uid: app.uid, phase, keys: new Set(seen.map(([uid]) => uid)) })
   }
 }
 
-/** What the cluster says of the app's pods, oldest first. A repeat has the key of the first. */
+/** The cluster's events about the app's pods, oldest first. A repeat has the key of the first. */
 function podNews(sights: Pick<AppSights, 'podEventsOf'>, app: Fact): AppTell['events'] {
   return sights
     .podEventsOf(app)

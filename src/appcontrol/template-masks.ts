@@ -27,9 +27,9 @@ export function maskedTemplate(template: AppTemplate, patterns: readonly string[
 }
 
 /**
- * What is written of a template, as `spec` of its object.
- * @param standing what is there
- * @throws {ApiError} 422 for a mask where no secret value stands
+ * The `spec` to write to a template's object.
+ * @param standing the template that is there
+ * @throws {ApiError} 422 for a mask where there is no secret value
  */
 export function unmasked(
   wish: TemplateWish,
@@ -66,7 +66,7 @@ export function unmasked(
   return { ...whole, template: { ...template, spec: withEnv(template.spec, env) } }
 }
 
-/** The wish with `null` for each field that stands and is not wished: a patch then replaces the whole. */
+/** The wish with `null` for each present field that it lacks: a patch then replaces the whole. */
 export function replacing(wish: JsonObject, standing: JsonObject): JsonObject {
   const entries = Object.entries(wish).map(([name, value]): [string, unknown] => {
     const isInner = isObject(value) && isObject(standing[name])

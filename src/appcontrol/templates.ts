@@ -1,4 +1,4 @@
-/** What REST does for templates: it shows them as the watch does, and administrators write them. */
+/** REST of templates: it shows them as the watch does, and administrators write them. */
 import { createdMsOf } from '../apps/spec.ts'
 import { type AppTemplate, templateOf, templateParent } from '../apps/template.ts'
 import type { Identity } from '../base/domain.ts'
@@ -29,7 +29,7 @@ export interface TemplateVersion {
 
 export interface TemplatePage {
   readonly templates: readonly TemplateSummary[]
-  /** Of the next page; absent: there is none. */
+  /** The cursor of the next page; absent: there is none. */
   readonly cursor?: string
 }
 
@@ -39,7 +39,7 @@ export interface TemplateFilter {
   readonly cursor?: string | undefined
 }
 
-/** What the routes use. Every method throws {ApiError}: 404 without a template, 503 for now. */
+/** The service that the routes use. Every method throws {ApiError}: 404 without a template, 503 for now. */
 export interface Templates {
   list(filter: TemplateFilter): TemplatePage
   find(id: string): TemplateVersion

@@ -1,4 +1,4 @@
-/** What REST shows of an app. Pure. */
+/** An app as REST shows it. Pure. */
 import { createdMsOf, displayNameOf, generationOf, groupNameOf, isStopped, scopeOf } from '../apps/spec.ts'
 import { type AppTemplate, templateIn } from '../apps/template.ts'
 import { appAnnotations } from '../apps/words.ts'

@@ -1,7 +1,7 @@
 /**
  * Writes the wishes of people about an app or a template: each is one patch of its object, bound to the UID and the version by
- * which it was judged. Whoever writes the object meanwhile makes the patch fail, and all is judged again. The reconciler does
- * what is wished, so nothing is half done when this replica dies.
+ * which it was judged. Another write of the object meanwhile makes the patch fail, and all is judged again. The reconciler
+ * carries out the wish, so nothing is half done when this replica dies.
  */
 import type { KubeObject } from '../base/domain.ts'
 import { type ApiError, unavailable } from '../base/errors.ts'
@@ -15,17 +15,17 @@ import type { Fact } from '../reconcile/types.ts'
 import { changed, noApp, noTemplate, refusedByServer } from './problems.ts'
 import { type AppSights, etagOf, isMatched } from './sights.ts'
 
-/** What is to be written of an app, or of a template, as it stands. */
+/** A write to an app, or to a template. */
 export interface AppWrite {
   /** For the User-Agent, such as `start user=ada`. */
   readonly what: string
-  /** As whoever asks may see it now. @throws {ApiError} */
+  /** The object as the caller may see it now. @throws {ApiError} */
   readonly app: () => Fact
   readonly ifMatch: string | undefined
 }
 
 export interface WriterOptions {
-  /** What it writes, in the words of answers. Default: apps. */
+  /** The kind that it writes, in the words of answers. Default: apps. */
   readonly what?: Written
   readonly apps: Pick<AppSights['apps'], 'get' | 'lay' | 'layGone' | 'layDeleted'>
   readonly kube: Pick<KubeClient, 'create' | 'get' | 'patch' | 'delete' | 'deleteVersion'>

@@ -11,7 +11,7 @@ export interface MemberWriterOptions {
    * @throws {RetryLater} when it does not answer
    */
   readonly isGone: (name: string, uid: string, signal?: AbortSignal) => Promise<boolean>
-  /** An entry that stands may belong to nobody: a compare finds out. */
+  /** A present entry may belong to nobody: a compare finds out. */
   readonly onDoubt: () => void
 }
 

@@ -12,7 +12,7 @@ export interface RouteWriterOptions {
    * @throws {RetryLater} when it does not answer
    */
   readonly isGone: (namespace: string, id: string, uid: string, signal?: AbortSignal) => Promise<boolean>
-  /** A route that stands may belong to nobody: a compare finds out. */
+  /** A present route may belong to nobody: a compare finds out. */
   readonly onDoubt: () => void
 }
 

@@ -1,4 +1,4 @@
-/** Starts apps that members ask for at a gateway, which has no rights in the cluster. What it says is checked again. */
+/** Starts apps that members ask for at a gateway, which has no rights in the cluster. Its requests are checked again. */
 
 import { generationOf, groupNameOf, isStopped } from '../apps/spec.ts'
 import { type AppWorld, checkedApp } from '../apps/world.ts'
@@ -65,7 +65,7 @@ export class Starts {
     return { ms: taken.length > 0 ? 0 : restMs }
   }
 
-  /** One that fails must not keep others. @returns its error */
+  /** A start that fails must not keep others. @returns its error */
   async #tried(intent: TakenIntent, signal: AbortSignal): Promise<unknown> {
     try {
       await this.#carryOut(intent, signal)
@@ -98,7 +98,7 @@ export class Starts {
 
   async #start(intent: TakenIntent, app: Fact, signal: AbortSignal, tries: number): Promise<StartOutcome> {
     const { world, kube, isMember } = this.#options
-    // What the user saw was another wish, or somebody was the first.
+    // The user saw another wish, or somebody else was first.
     if (app.deleting || generationOf(app) !== intent.generation || !isStopped(app)) return 'stale'
     if (checkedApp(app, world).spec === undefined || isMember(intent.user, groupNameOf(app)) === false) return 'refused'
     const { ref, uid, resourceVersion } = app

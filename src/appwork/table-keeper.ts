@@ -26,9 +26,9 @@ export interface KeptTable<T extends Entry> {
   readonly put: (name: string, entry: T) => Promise<PutAnswer>
   readonly remove: (name: string, uid: string) => Promise<boolean>
   readonly complete: () => Promise<void>
-  /** Whether something has this entry although none is wanted: it stays as it stands. */
+  /** Whether an object has this entry although none is wanted: the entry stays as it is. */
   readonly keeps: (name: string, entry: T) => boolean
-  /** Whether nothing has this entry any more, as the API server itself says: a watch may lag. */
+  /** Whether no object has this entry any more, as the API server itself says: a watch may lag. */
   readonly isGone: (name: string, entry: T, signal: AbortSignal) => Promise<boolean>
 }
 
@@ -44,7 +44,7 @@ export interface TableKeeperOptions<T extends Entry> {
 const restMs = 30_000
 /**
  * A table that was as wanted is read again after this time. Nobody may tell of a change: an app that is deleted before its first
- * turn has no turn that removes its entry, and a replica may die after a write of what it saw too late.
+ * turn has no turn that removes its entry, and a replica may die after it wrote an outdated entry.
  */
 const keptMs = 300_000
 /** Another replica does it, or something is not known yet. */
@@ -57,7 +57,7 @@ export class TableKeeper<T extends Entry> {
   readonly #options: TableKeeperOptions<T>
   readonly #duty: Duty
   readonly #trouble: Rarely
-  /** What the table was when it was last found to be as wanted, and when by the monotonic clock. */
+  /** The mark of the table when it was last found to be as wanted, and the time by the monotonic clock. */
   #kept: { readonly mark: string; readonly atMs: number } | undefined
   /** A comparison was asked for since the last round looked at what is wanted. */
   #isAsked = false
@@ -117,7 +117,7 @@ export class TableKeeper<T extends Entry> {
     if ((await take()) === null) return { ms: jittered(soonMs, jitter) }
     const isWhole = (await this.#remove(extra)) && (await this.#put(missing))
     if (isWhole) await table.complete()
-    // What was written is compared once more: a turn may have written something else meanwhile.
+    // The written entries are compared once more: a turn may have written something else meanwhile.
     return { ms: soonMs }
   }
 
@@ -125,7 +125,7 @@ export class TableKeeper<T extends Entry> {
     return this.#kept?.mark === mark && this.#options.clock.monotonicMs() - this.#kept.atMs < keptMs
   }
 
-  /** @returns false if one of them is not gone, or another one stands where it stood */
+  /** @returns false if one of them is not gone, or another one has its name now */
   async #remove(extra: readonly (readonly [string, T])[]): Promise<boolean> {
     const { table } = this.#options
     const { signal } = this.#duty
@@ -137,7 +137,7 @@ export class TableKeeper<T extends Entry> {
     return isWhole
   }
 
-  /** @returns false if something later stands in one of the places */
+  /** @returns false if a later entry is in one of the places */
   async #put(missing: readonly (readonly [string, T])[]): Promise<boolean> {
     let isWhole = true
     for (let i = 0; i < missing.length; i += batch) {
@@ -148,7 +148,7 @@ export class TableKeeper<T extends Entry> {
     return isWhole
   }
 
-  /** One that no reader would take is left out: it must not keep all others from being complete. */
+  /** An entry that no reader would take is left out: it must not keep the table from being complete. */
   async #putOne(name: string, entry: T): Promise<PutAnswer | 'unfit'> {
     const { table, log } = this.#options
     try {

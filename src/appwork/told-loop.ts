@@ -1,4 +1,4 @@
-/** A loop whose failures are told once, until a round has worked again. */
+/** A loop whose failures are logged rarely while they last, and their end once. */
 import { type Backoff, backoffMs } from '../base/backoff.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
@@ -9,7 +9,7 @@ import { Rarely } from '../telemetry/rarely.ts'
 export interface ToldLoopOptions {
   readonly clock: Clock
   readonly log: Log
-  /** What the log says of the first failure, and of the end of the last one. */
+  /** The messages for the first failure, and for the end of the last one. */
   readonly words: { readonly trouble: string; readonly over: string }
   readonly round: (signal: AbortSignal) => Promise<Rest>
 }

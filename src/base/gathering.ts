@@ -1,6 +1,6 @@
 /**
- * Names gather, and each is then told, several at once. What could not be told stays, and is tried again after a pause. No I/O
- * except the clock.
+ * Gathers names, and then reports each, several at once. Names that could not be reported stay, and are tried again after a pause.
+ * No I/O except the clock.
  */
 import { backoffMs } from './backoff.ts'
 import type { Clock } from './clock.ts'
@@ -8,7 +8,7 @@ import { Loop, type Rest } from './loop.ts'
 
 export interface GatheringOptions {
   readonly clock: Clock
-  /** Tells what is known of a name. */
+  /** Reports what is known of a name. */
   readonly tell: (name: string) => Promise<void>
   readonly onError: (error: unknown) => void
 }

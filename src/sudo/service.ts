@@ -1,4 +1,4 @@
-/** What REST does for tenants: it shows them as the watches do, and asks for sudo with an end. */
+/** REST of tenants: it shows them as the watches do, and asks for sudo with an end. */
 import type { Clock } from '../base/clock.ts'
 import type { Identity } from '../base/domain.ts'
 import { unavailable } from '../base/errors.ts'
@@ -10,7 +10,7 @@ import { somebodyOf } from './people.ts'
 import type { Sudo, SudoWish } from './sudo.ts'
 import { detailOf, type GrantView, grantView, summaryOf, type TenantDetail, type TenantSummary } from './view.ts'
 
-/** What the routes use. */
+/** The service that the routes use. */
 export interface Tenants {
   /** All of them, by name. @throws {ApiError} 503 until the watches show the cluster */
   list(caller: Identity): readonly TenantSummary[]

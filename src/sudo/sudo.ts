@@ -1,6 +1,6 @@
 /**
  * Sudo with an end, as people ask for it. A grant is one patch of the status, bound to UID and version of the LNamespace by
- * which it was judged: whoever edits the LNamespace meanwhile makes the patch fail, and all is judged again. The reconciler
+ * which it was judged: an edit of the LNamespace meanwhile makes the patch fail, and all is judged again. The reconciler
  * makes rights of it, so nothing is half done when this replica dies. Redis has no part in it. A client that leaves cancels
  * nothing: its end of sudo is an end.
  */
@@ -102,7 +102,7 @@ export class Sudo {
     return somebody
   }
 
-  /** What the LNamespace declares, and the entry by which somebody may ask. @throws {ApiError} 403, 409, 503 */
+  /** The declaration of the LNamespace, and the entry by which somebody may ask. @throws {ApiError} 403, 409, 503 */
   #judged(fact: Fact, somebody: Somebody) {
     const { world } = this.#options
     const unguarded = world.unguarded()

@@ -1,4 +1,4 @@
-/** What replicas tell, on an API server in memory, with a Redis that keeps what it is told. */
+/** Reports of replicas, on an API server in memory, with a Redis that keeps the reports. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { RetryLater } from '../base/errors.ts'
 import type { Tell, Told } from '../store/tenants.ts'
@@ -42,7 +42,7 @@ function teller() {
   return { ...world, teller: made }
 }
 
-/** The last events of a grant that were told, by their ranks. */
+/** The last events of a grant that were reported, by their ranks. */
 function told(id: string): string[] {
   const found = tells.flatMap(({ grants }) => grants.filter(grant => grant.id === id))
   return (found.at(-1)?.events ?? []).map(([rank, event, data]) => {
@@ -79,7 +79,7 @@ test('Teller leaves a grant as it was when only the answer of its own replica sh
   await tenants.pass(1_000)
   const { status: _, ...object } = tenants.get('LNamespace', 'a')!
   sights.lnamespaces.lay({ ...object, metadata: { ...object.metadata, resourceVersion: '999999' } })
-  // Its end would be told without the cause.
+  // Its end would be reported without the cause.
   made.tellAll()
   await tenants.pass(200)
   expect(tells.at(-1)!.grants.map(({ id }) => id)).toEqual(['1'])

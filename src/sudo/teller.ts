@@ -1,6 +1,6 @@
 /**
- * Tells Redis what becomes of tenants, for the streams of events. Every replica tells what it sees; the script adds each event
- * once. Nothing waits for it: while Redis is silent, names are remembered, and what they are then is told afterwards.
+ * Reports changes of tenants to Redis, for the streams of events. Every replica reports its view; the script adds each event once.
+ * Nothing waits for it: while Redis is silent, names are remembered, and their state is reported afterwards.
  */
 import type { Clock } from '../base/clock.ts'
 import { Gathering } from '../base/gathering.ts'
@@ -19,16 +19,16 @@ export interface TellerOptions {
   readonly store: Pick<TenantStore, 'tell'>
   readonly clock: Clock
   readonly log: Log
-  /** Called with the events that this replica was the first to tell. */
+  /** Called with the events that this replica was the first to report. */
   readonly onTold: (name: string, events: readonly Told[]) => void
 }
 
-/** Ends that wait for Redis; of further ones the cause is not told. */
+/** Ends that wait for Redis; further ones are reported without their cause. */
 const mostEnded = 10_000
 
 export class Teller {
   readonly #options: TellerOptions
-  /** By name: what has left the status, and was not told. */
+  /** By name: grants that have left the status, and were not reported yet. */
   readonly #ended = new Map<string, { readonly uid: string; readonly list: Ended[] }>()
   #endedCount = 0
   readonly #gathering: Gathering
@@ -56,7 +56,7 @@ export class Teller {
     return this.#gathering.stop()
   }
 
-  /** Redis may have lost what was told. */
+  /** Reports all again: Redis may have lost events. */
   tellAll(): void {
     this.#gathering.addAll(Array.from(this.#options.world.sights.lnamespaces.values(), nameOf))
   }
@@ -89,7 +89,7 @@ export class Teller {
     for (const fact of concerned) if (this.#isAboutGrants(fact, user)) this.#gathering.add(nameOf(fact))
   }
 
-  /** Of all other rights nothing is told: thousands change when tenants are made. */
+  /** Other rights are not reported: thousands change when tenants are made. */
   #isAboutGrants(fact: Fact, user: string | undefined): boolean {
     const grants = [...grantsIn(fact), ...(this.#ended.get(nameOf(fact))?.list ?? []).map(({ grant }) => grant)]
     return grants.some(grant => user === undefined || grant.user === user)

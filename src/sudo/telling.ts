@@ -1,4 +1,4 @@
-/** What is told of an LNamespace, by what a replica sees. Pure. */
+/** Makes the report on an LNamespace, from a replica's view. Pure. */
 import { asNumber, asObject, asObjects, asText } from '../base/json.ts'
 import type { Fact } from '../reconcile/types.ts'
 import type { Tell, TellGrant } from '../store/tenants.ts'
@@ -39,7 +39,7 @@ export function endedBetween(before: Fact, now: Fact, settings: TenantSettings, 
 
 /**
  * The next message to Redis about an LNamespace.
- * @param ended what has left the status and was not told
+ * @param ended grants that have left the status and were not reported yet
  */
 export function tellOf(fact: Fact, ended: readonly Ended[], world: TenantWorld, nowMs: number): Tell {
   return {
@@ -52,7 +52,7 @@ export function tellOf(fact: Fact, ended: readonly Ended[], world: TenantWorld, 
   }
 }
 
-/** Whether a right stands that nothing gives any more: it goes in a moment. */
+/** Whether a right still exists that nothing gives any more: it goes in a moment. */
 export function holdsOn({ user }: Grant, fact: Fact, world: TenantWorld, nowMs: number): boolean {
   const check = checked(fact, world.settings)
   const isGiven = 'spec' in check && hasSudo(user, fact, check.spec, nowMs)

@@ -1,4 +1,4 @@
-/** What REST shows of an LNamespace. Pure. */
+/** An LNamespace as REST shows it. Pure. */
 import { asObject, asObjects, asText } from '../base/json.ts'
 import type { Fact } from '../reconcile/types.ts'
 import { hasEffectiveSudo } from '../tenants/effective.ts'
@@ -8,10 +8,10 @@ import { type Roles, rolesOf, type Somebody } from '../tenants/roles.ts'
 import { generationOf, nameOf, type Subject } from '../tenants/spec.ts'
 import { admitted, type TenantWorld } from '../tenants/world.ts'
 
-/** What somebody is in a tenant. */
+/** The role of somebody in a tenant. */
 export type Role = 'user' | 'manager' | 'sudoer' | 'eligible'
 
-/** What everybody sees. */
+/** The part that everybody sees. */
 export interface TenantSummary {
   readonly name: string
   readonly ready: boolean
@@ -42,9 +42,9 @@ export interface TenantDetail extends TenantSummary {
   readonly sudoGroup: string
   readonly maxSeconds: number
   readonly conditions: readonly Condition[]
-  /** Those of the caller; all of them for whoever has a role. */
+  /** The caller's grants; all of them for a caller with a role. */
   readonly grants: readonly GrantView[]
-  /** Only for whoever has a role. */
+  /** Only for a caller with a role. */
   readonly people?: {
     readonly users: readonly Subject[]
     readonly managers: readonly Subject[]
