@@ -9,9 +9,9 @@ export interface Listed extends Theirs {
   readonly rank: number
 }
 
-/** What is asked of each container in listings, and in answers to changes. */
+/** The fields of each container in listings, and in answers to changes. */
 export const listedFields = ['uuid', 'state', 'priority', 'locked_by_uuid'] as const
-/** What says how to run one. The others of Arvados' fields are not asked for. */
+/** The fields that say how to run one. Arvados' other fields are not asked for. */
 export const recordFields = [
   ...[...listedFields, 'command', 'container_image', 'cwd', 'environment', 'mounts'],
   ...['runtime_constraints', 'scheduling_parameters', 'service', 'published_ports'],

@@ -19,7 +19,7 @@ export type ArvadosOutcome = (typeof arvadosOutcomes)[number]
 export class ArvadosError extends Error {
   override readonly name = 'ArvadosError'
   readonly outcome: Exclude<ArvadosOutcome, 'done'>
-  /** What a 503 asks for. */
+  /** The wait that a 503 asks for. */
   readonly afterMs: number | undefined
 
   constructor(outcome: ArvadosError['outcome'], message: string, afterMs?: number) {
@@ -35,7 +35,7 @@ export interface ClientOptions {
   /** PEM of authorities that are trusted in addition to the usual ones. */
   readonly authorities?: string | undefined
   readonly clock: Clock
-  /** Of one call. */
+  /** The limit of one call. */
   readonly timeoutMs: number
   readonly onCall: (call: ArvadosCall, outcome: ArvadosOutcome) => void
 }
@@ -65,7 +65,7 @@ const mostAfterMs = 60_000
 export class ArvadosClient {
   readonly #options: ClientOptions
   readonly #http: HttpClient
-  /** The last part of a token is enough for whoever reads it, and a server may repeat that alone. */
+  /** The last part of a token is enough for a reader, and a server may repeat that alone. */
   readonly #secrets: readonly string[]
   #token: string | undefined
 
@@ -105,7 +105,7 @@ export class ArvadosClient {
     return page
   }
 
-  /** What says how to run a container, unchecked. @throws {ArvadosError} */
+  /** The fields that say how to run a container, unchecked. @throws {ArvadosError} */
   get(uuid: string, signal?: AbortSignal): Promise<unknown> {
     const fields = { select: JSON.stringify(recordFields) }
     const request = { call: 'get', method: 'GET', path: `containers/${uuid}`, fields, maxBytes: recordBytes } as const

@@ -12,7 +12,7 @@ import { type ArvadosRecord, type Listed, recordOf } from './answers.ts'
 import type { ArvadosClient } from './client.ts'
 import type { Knowledge } from './knowledge.ts'
 
-/** What is written of a container, or a sentence that says why it cannot be run here. */
+/** The container to write, or a sentence that says why it cannot be run here. */
 export type Translated = Pick<NewContainer, 'view' | 'shape' | 'priority' | 'sealSpec'> | { readonly why: string }
 
 export interface IntakeOptions {
@@ -27,9 +27,9 @@ export interface IntakeOptions {
   readonly owner: string
   /** How many wait here, beside those of a higher priority. */
   readonly mostWaiting: number
-  /** What becomes of a container that cannot be run here: cancelled with its reason, or left to other dispatchers. */
+  /** A container that cannot be run here is cancelled with its reason, or left to other dispatchers. */
   readonly unsupported: 'cancel' | 'leave'
-  /** How long a lock of our token may stand that nobody here knows of. */
+  /** How long a lock of our token may last that nobody here knows of. */
   readonly staleLockMs: number
   readonly failpoint: (place: string) => void | Promise<void>
   /** Called once a container is in our queue. */
@@ -101,7 +101,7 @@ export class Intake {
     return done
   }
 
-  /** What could not be done now is not tried in each round: its time begins anew. */
+  /** A container that failed now is not tried in each round: its time begins anew. */
   #putOff(uuid: string): void {
     const { clock, staleLockMs } = this.#options
     this.#strangers.set(uuid, clock.monotonicMs() + Math.max(0, leastRestMs - staleLockMs))
@@ -115,7 +115,7 @@ export class Intake {
     return chosenOf(waiting, mirrored, this.#options.mostWaiting)
   }
 
-  /** Those that stand for too long. Records of ours may name some: Redis has lost what it remembered of them. */
+  /** Locks that have lasted for too long. Records of ours may name some of them: Redis has lost its table of them. */
   async #overdue(token: string, strangers: readonly Listed[]): Promise<Listed[]> {
     const { clock, staleLockMs } = this.#options
     const nowMs = clock.monotonicMs()
@@ -184,7 +184,7 @@ export class Intake {
       this.#left.add(uuid)
       return false
     }
-    // Whoever locks it first has it.
+    // The first dispatcher to lock it has it.
     if (!(await calls.attempt(token, uuid, () => client.act('lock', uuid, signal)))) return false
     const now = knowledge.of(uuid)
     if (now?.state !== 'Locked' || !now.mine) return false
@@ -208,7 +208,7 @@ export class Intake {
     return record.uuid === uuid ? inBrief(translate(record)) : undefined
   }
 
-  /** What could not be written now is a stranger of the next round. */
+  /** A container that could not be written now is a stranger of the next round. */
   async #mirror(token: string, theirs: string, container: Exclude<Translated, { why: string }>): Promise<boolean> {
     const { store, log, onMirrored, failpoint } = this.#options
     const view: Omit<ContainerView, 'uuid'> = { ...container.view, arvados_uuid: theirs }

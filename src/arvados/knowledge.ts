@@ -1,4 +1,4 @@
-/** What Arvados was last known to have of the containers that are locked by our token, that wait, and that we have. */
+/** The last known state in Arvados of the containers that are locked by our token, that wait, and that we have. */
 import type { Clock } from '../base/clock.ts'
 import type { Mirrored, Theirs } from '../dispatch/mirrored.ts'
 import type { Listed } from './answers.ts'
@@ -15,14 +15,14 @@ export interface KnowledgeOptions {
 
 /** Lines of a page, and uuids of a filter, as Arvados' own dispatcher has them. */
 const [pageSize, byUuid] = [500, 20]
-/** What is more is not one dispatcher's. */
+/** More containers than that are not one dispatcher's. */
 const mostPages = 200
 
 export class Knowledge {
   readonly #options: KnowledgeOptions
   readonly #known = new Map<string, Listed | null>()
   readonly #doubted = new Set<string>()
-  /** Of those in doubt: asked for in vain, and not asked for again before everything is. */
+  /** Doubtful containers that were asked for in vain: they are not asked for again before everything is. */
   readonly #unreadable = new Set<string>()
   #polledMs: number | undefined
   /** How often everything was asked for. */

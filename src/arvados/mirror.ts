@@ -1,8 +1,8 @@
 /**
- * Mirrors Arvados' queue into ours, and what becomes of its containers back. One replica does it, by lease. What it knows of
- * Arvados is only in its memory, and read anew by whoever has the lease next; what is owed follows from both states
+ * Mirrors Arvados' queue into ours, and the states of its containers back. One replica does it, by lease. Its knowledge of
+ * Arvados is only in its memory, and the next holder of the lease reads it anew; what is owed follows from both states
  * (`dispatch/mirrored.ts`). Two replicas do no harm: Redis is written only under the lease's token, Arvados is changed only once
- * the token was seen to hold the lease, and Arvados refuses a lock that stands and a transition that there is not.
+ * the token was seen to hold the lease, and Arvados refuses a second lock and an invalid transition.
  */
 import type { Clock } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
@@ -45,7 +45,7 @@ export interface MirrorOptions extends Omit<IntakeOptions, 'store' | 'client' | 
 /** For metrics. */
 export interface RoundReport {
   readonly mirrored: number
-  /** Of whom Arvados does not know yet what it is to be told. */
+  /** Containers with a report that Arvados does not have yet. */
   readonly owed: number
 }
 
@@ -140,7 +140,7 @@ export class Mirror {
     return false
   }
 
-  /** What changed here while Arvados was asked is seen by the next round. @returns whether there may be more to do */
+  /** The next round sees changes that come here while Arvados is asked. @returns whether there may be more to do */
   async #carryOut(token: string, reading: MirrorReading): Promise<boolean> {
     const { signal } = this.#duty
     let done = 0
@@ -195,10 +195,10 @@ export class Mirror {
   }
 
   readonly #calls: Calls = {
-    /** Keeps what Arvados answers. What is not known to be done is asked for by the next round. */
+    /** Keeps Arvados' answer. The next round asks about a change that is not known to be done. */
     attempt: async (token, theirs, change) => {
       const { polls } = this.#knowledge
-      // What was refused is tried once in each poll, not in each round.
+      // A refused change is tried once in each poll, not in each round.
       if (this.#refused.get(theirs) === polls) return false
       // A former holder may unlock what its successor has locked: that one may run already.
       await this.#options.store.check(token)

@@ -56,5 +56,5 @@ function obstacleOfImage({ container_image: image }: ArvadosRecord, { images, wi
   return `container_image: ${shown(image)} is an image in Keep, and dispatch.queue.arvados.images has no name for it`
 }
 
-/** What users wrote, in a sentence of ours. */
+/** A text of users, in a sentence of ours. */
 const shown = (text: string) => text.replace(/[^\x20-\x7e]/g, '?').slice(0, 100)

@@ -1,4 +1,4 @@
-/** What a test does in the account: it asks for a machine, finds it in the list, and ends all that has the test's own tag. */
+/** A test's acts in the account: it asks for a machine, finds it in the list, and ends all that has the test's own tag. */
 import type { Clock } from '../base/clock.ts'
 import { RetryLater } from '../base/errors.ts'
 import type { CloudCall, Instance, Intent, PreResource } from '../clouds/driver.ts'
@@ -18,7 +18,7 @@ export interface AccountOptions {
   readonly lagMs: number
 }
 
-/** What is in the account with the test's tag. */
+/** The machines and resources in the account with the test's tag. */
 export interface Found {
   readonly machines: readonly Instance[]
   readonly interfaces: readonly PreResource[]

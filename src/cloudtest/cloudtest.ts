@@ -1,6 +1,6 @@
 /**
  * One machine from its creation to its end, to test a cloud, an image and a configuration (Arvados' `cloudtest`). It has a tag
- * of its own, so that no installation takes it. Whatever fails, what was made is ended.
+ * of its own, so that no installation takes it. All that was made is ended, whatever fails.
  */
 import type { Clock } from '../base/clock.ts'
 import type { Instance, Intent } from '../clouds/driver.ts'
@@ -58,14 +58,14 @@ export async function cloudtest(
   }
   let isClear = false
   await attempt(async () => {
-    // What cannot be installed is found before there is a machine.
+    // A program that cannot be installed is found before there is a machine.
     await steps.run('program', () => options.reach.program(), programWords)
     await clear(options, steps, account, left, signals.stop)
     isClear = true
     await live(options, steps, account, machine, signals.stop)
   })
   machine.close()
-  // Whatever an earlier test left is not of this one.
+  // Machines that an earlier test left are not of this one.
   if (isClear) await attempt(() => end(steps, account, left, signals.force))
   return { ok, instance: account.made ?? '', steps: steps.reports, left: Object.fromEntries(left) }
 }

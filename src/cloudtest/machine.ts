@@ -1,4 +1,4 @@
-/** What a test does at its machine: proof, boot, runner, and one small command. The pieces are those of keepers. */
+/** A test's steps at its machine: proof, boot, runner, and one small command. The pieces are those of keepers. */
 import type { Clock } from '../base/clock.ts'
 import { unlessAborted } from '../base/deadline.ts'
 import { RetryLater } from '../base/errors.ts'
@@ -99,7 +99,7 @@ export class TestedMachine {
 
 const keptCharacters = 8_192
 
-/** What a run says: its output and its end. */
+/** Gathers the words of a run: its output and its end. */
 class Heard {
   readonly ended = Promise.withResolvers<RunEnd>()
   #output = ''

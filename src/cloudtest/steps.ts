@@ -1,4 +1,4 @@
-/** Steps of a test: each is timed, told as it goes, and ends it where it fails. */
+/** Steps of a test: each is timed and reported as it goes, and ends the test where it fails. */
 import { type Backoff, backoffMs } from '../base/backoff.ts'
 import type { Clock } from '../base/clock.ts'
 
@@ -13,7 +13,7 @@ export interface StepReport {
 export interface StepsOptions {
   readonly clock: Clock
   readonly onBegin: (step: string) => void
-  /** What a step waits for; the same words are told once. */
+  /** Called with the cause for which a step waits; the same words are reported once. */
   readonly onNews: (step: string, words: string) => void
   readonly onEnd: (report: StepReport) => void
 }

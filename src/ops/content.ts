@@ -23,7 +23,7 @@ export function placeOf({ kind, metadata: { name } }: KubeObject, lab: string): 
 
 /** The act that makes these objects of a lab. When it is repeated by the same owner, it makes only those that it lacks. */
 export function contentMaker(objects: readonly KubeObject[], lab: string): LabStep['run'] {
-  /** What this owner has made: by object its UID, and that of the namespace. */
+  /** The objects that this owner has made: by object its UID, and that of the namespace. */
   const made = new Map<KubeObject, { readonly namespaceUid: string; readonly uid: string | undefined }>()
   const make = async (context: LabContext, object: KubeObject) => {
     const namespaceUid = context.known.namespaceUid!

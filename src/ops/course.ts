@@ -46,7 +46,7 @@ async function fail<K extends Shape>(owned: Owned<K>, reason: string): Promise<v
   // Reading needs no slot: other operations may act meanwhile.
   turn.end()
   const answer = await work.isComplete().catch(error => unanswered(owned, error))
-  // No client was told that this subject is complete, so its objects may be removed later.
+  // No client has learnt that this subject is complete, so its objects may be removed later.
   if (answer instanceof NeedsSomeone) return endFailed(owned, reason, [['error', reason]], answer)
   if (answer) return endComplete(owned, 'nothing')
   const first = work.steps('clean', undefined)[0]!

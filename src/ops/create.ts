@@ -106,7 +106,7 @@ async function awaitStart(context: LabContext): Promise<LabResult> {
   return { events: [...last, ['info', 'The lab is up']] }
 }
 
-/** What the cluster shows of the start, in words for users. */
+/** The cluster's news of the start, in words for users. */
 function newsOf(pod: PodFacts | undefined, events: readonly PodEventFacts[]): readonly NewEvent[] {
   const told = events.map(eventForUser).filter(event => event !== null)
   const news = told.map(({ event, data }): NewEvent => [event, data])

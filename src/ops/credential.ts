@@ -15,7 +15,7 @@ export interface CredentialOptions {
   readonly kube: ReadingContext['kube']
   readonly clock: Clock
   readonly config: MarkSources['config']
-  /** Of these variables the first that the env has. */
+  /** The first of these variables that the env has is used. */
   readonly variables: readonly string[]
 }
 
@@ -43,7 +43,7 @@ export async function readCredential(
   const context: ReadingContext = { kube, clock, signal, call, known: { namespaceUid } }
   const read = (kind: string) => readStanding(context, withOwnership(make('v1', kind, names.env, {}), op, namespaceUid))
   const found = await Promise.all(['ConfigMap', 'Secret'].map(read))
-  // Another lab of this user may stand there by now: its token must not be taken for that of this one.
+  // Another lab of this user may be there by now: its token must not be taken for that of this one.
   const isOurs = (object: KubeObject | null): object is KubeObject =>
     object?.metadata.labels?.[labels.op] === String(op) &&
     object.metadata.ownerReferences?.some(owner => owner.uid === namespaceUid) === true

@@ -51,7 +51,7 @@ export class Journal<F extends OperationFields> {
     for (const text of this.#recalled) this.#written.add(text)
   }
 
-  /** Of these events those that nobody has written, each once. */
+  /** Those of these events that nobody has written, each once. */
   unreported(events: readonly NewEvent[]): readonly NewEvent[] {
     const fresh = events.filter(event => !this.#written.has(textOf(event)))
     return [...new Map(fresh.map(event => [textOf(event), event])).values()]

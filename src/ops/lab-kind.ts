@@ -152,7 +152,7 @@ class LabWork implements Work<LabShape> {
 
   /**
    * Finds out whether the lab is complete. Refusals end the question after a while, and silence at the deadline or a little
-   * later. If Redis may have lost writes, only an answer ends it: a client may already have been told that the lab runs.
+   * later. If Redis may have lost writes, only an answer ends it: a client may already know that the lab runs.
    * @throws {NeedsSomeone} when there was no answer in time
    */
   #ask(): ReturnType<typeof findWhole> {

@@ -62,7 +62,7 @@ export interface StepContext<Plan = unknown, Known = unknown> {
   call(): Call
   /** Writes events before the step is done. Events that were written before are left out. */
   report(events: readonly NewEvent[]): Promise<void>
-  /** Of these events those that nobody has written, each once. */
+  /** Those of these events that nobody has written, each once. */
   unreported(events: readonly NewEvent[]): readonly NewEvent[]
   /** Passes a failpoint, such as `lab.create.pod.after-act`. */
   failpoint(place: 'before-act' | 'before-send' | 'after-send' | 'after-act'): void | Promise<void>

@@ -20,7 +20,7 @@ export interface WatchesOptions {
   readonly clock: Clock
   readonly log: Log
   readonly times?: Partial<ReflectorTimes>
-  /** Of the watch on pods alone. */
+  /** Times of the watch on pods alone. */
   readonly podTimes?: Partial<ReflectorTimes>
 }
 

@@ -1,4 +1,4 @@
-/** The API of apps as a value. It has no page: the process writes for whoever asks. */
+/** The API of apps as a value. It has no page: the process writes for any caller. */
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import { createBareApi } from '../bare.ts'
 import { admission } from '../bounds/admit.ts'

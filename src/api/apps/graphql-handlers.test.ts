@@ -274,7 +274,7 @@ describe('GraphQL refuses', () => {
   })
 })
 
-it('a defect of ours is told to the log alone', async () => {
+it('a defect of ours shows no details in the answer', async () => {
   const call = appsApi({
     apps: {
       find: () => {

@@ -1,6 +1,6 @@
 /**
  * Bounds an answer while its fields are resolved: a short query can ask for much. Where it is too large, no list and no value is
- * taken any more. What is there by then is thrown away.
+ * taken any more. The part that is there by then is thrown away.
  */
 import { defaultFieldResolver, type GraphQLFieldResolver } from 'graphql'
 
@@ -29,7 +29,7 @@ export class AnswerSize {
   }
 }
 
-/** What stands there, and nothing that would have to be asked for. */
+/** The value that is there, and nothing that would have to be asked for. */
 function plainly(source: unknown, name: string): unknown {
   const value = (source as Record<string, unknown> | undefined)?.[name]
   return typeof value === 'function' ? null : value

@@ -50,7 +50,7 @@ export function admission({ config, identity, clock, metrics }: AdmissionParts) 
   return {
     asUser: admit('user', parts),
     asAdmin: admit('admin', parts),
-    /** Who an admitted caller is by now, for answers that go on for long. */
+    /** The admitted caller's identity by now, for answers that go on for long. */
     again: (c: Context<ApiEnv>, audience: Audience) => again(c, audience, identity),
     /** For routes that a lab itself uses. */
     asLab: (verify: VerifyLab) => admitLab(verify, parts),

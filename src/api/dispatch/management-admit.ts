@@ -1,4 +1,4 @@
-/** Who may use the routes of operators: whoever has the token of the configuration, as in Arvados. */
+/** Admits callers with the token of the configuration to the routes of operators, as in Arvados. */
 import { createMiddleware } from 'hono/factory'
 import type { Identity } from '../../base/domain.ts'
 import { ApiError } from '../../base/errors.ts'
@@ -18,7 +18,7 @@ const operators: Identity = { username: ':operators', token: '', scopes: ['admin
 export function admitOperator(token: string | undefined, { rates }: Pick<Admission, 'rates'>) {
   return createMiddleware<ApiEnv>(async function admitOperator(c, next) {
     const shown = bearerToken(c.req.raw.headers)
-    // A site without a token has no operators, whatever is shown: told first, as in Arvados.
+    // A site without a token has no operators, whatever is shown: that is the first answer, as in Arvados.
     if (token === undefined) throw forbidden('the management API is off: dispatch.managementTokenFile is not set')
     if (shown === undefined) throw missing()
     if (!isSame(shown, token)) throw forbidden('this is not the management token')

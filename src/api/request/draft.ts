@@ -1,4 +1,4 @@
-/** What the lines of the audit log have in common for requests that change something: who asked, and how it ended. */
+/** The common part of the audit log's lines for requests that change something: who asked, and how it ended. */
 import type { Identity } from '../../base/domain.ts'
 import type { Actor, AuditEvent } from '../../telemetry/audit.ts'
 import { type Origin, originFields } from '../../telemetry/tracing.ts'

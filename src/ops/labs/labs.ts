@@ -169,7 +169,7 @@ export class Labs implements LabService {
     return available(() => this.#options.store.running())
   }
 
-  /** Reads after the requests that are being accepted: whoever follows has its answer already, and they have none. */
+  /** Reads after the requests that are being accepted: a follower has its answer already, and they have none. */
   async events(username: string, lastEventId?: string, signal?: AbortSignal): Promise<EventFeed | 'ended' | null> {
     await this.#options.acceptance.pause()
     return available(() => this.#options.feeds.open(username, lastEventId, signal))

@@ -39,7 +39,7 @@ export interface Listing {
   readonly unvouched: Votes
 }
 
-/** What a compare keeps of a pod in its list. */
+/** The part of a listed pod that a compare keeps. */
 export interface ListedPod {
   readonly pod: PodFacts
   readonly podFields: PodFields

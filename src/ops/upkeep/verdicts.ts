@@ -17,7 +17,7 @@ export interface VerdictsOptions extends FindingsOptions {
   readonly log: Logger
   readonly audit: Auditor
   readonly deleteTimeoutMs: number
-  /** What the rings of labs imply. */
+  /** The conclusions from the rings of labs. */
   readonly heard: Pick<Heard, 'of'>
 }
 
