@@ -1,4 +1,4 @@
-/** What containers on machines cost tenants, as it is written beside the table of bills. Pure. */
+/** Costs of tenants for containers on machines, as they are written beside the table of bills. Pure. */
 
 /** A line: the last run of a container that has ended. The container is its key, so that it is never counted twice. */
 export interface Amount {

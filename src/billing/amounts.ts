@@ -1,5 +1,5 @@
 /**
- * Writes what ended containers cost beside the table of bills, one replica at a time by lease. What Redis keeps of them is the
+ * Writes the costs of ended containers beside the table of bills, one replica at a time by lease. Their records in Redis are the
  * outbox. Each replica that begins to send writes all of it: the table has one line for a container, so nothing is counted twice.
  */
 import { backoffMs } from '../base/backoff.ts'
@@ -32,7 +32,7 @@ export interface AmountSenderOptions {
 
 /** Containers of one call. */
 const page = 200
-/** How often others try to get the lease, and whoever has it looks though no end was heard of. */
+/** How often others try to get the lease, and how often its holder looks although it has heard of no end. */
 const idleMs = 2_000
 const lookMs = 60_000
 const jitter = 0.1

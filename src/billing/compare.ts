@@ -23,7 +23,7 @@ export interface CompareOptions {
 }
 
 export interface Compared {
-  /** What stands as it should. */
+  /** Entries that are in the table as they should be. */
   readonly right: readonly BillEntry[]
   /** Numbers of bills that were put. */
   readonly differences: number
@@ -36,7 +36,7 @@ export interface Compared {
 
 /** Writes to Redis, and questions to the API server, at once. */
 const batch = 20
-/** A compare that ends more than so many, and more than this share of what stands, ends none. */
+/** A compare that would end more than so many, and more than this share of the table, ends none. */
 const mostEnds = 10
 const mostShare = 0.5
 

@@ -105,7 +105,7 @@ export class Comparing {
     signal.throwIfAborted()
     this.#options.onCompared('failed')
     if (error instanceof TableTrouble) {
-      // What is refused now is refused at once again, and the bills that wait would be told so.
+      // A refused request would be refused at once again, and the waiting bills would report that.
       if (error.reason === 'Refused') this.#againMs = this.#options.clock.monotonicMs() + this.#options.compareMs
       throw error
     }

@@ -13,13 +13,13 @@ export interface Differences {
   readonly puts: readonly BillEntry[]
   /** Standing ones that the list lacks. Each must be asked for before it is closed. */
   readonly gone: readonly { readonly uid: string; readonly name: string }[]
-  /** What stands as it should. */
+  /** Entries that are in the table as they should be. */
   readonly right: readonly BillEntry[]
 }
 
 /**
- * @param standing was read before the list began: so what stands of a higher generation is older than the list, as when the
- *   cluster was restored from a backup
+ * @param standing was read before the list began: so a row of a higher generation is older than the list, as when the cluster was
+ *   restored from a backup
  */
 export function differencesOf(
   standing: ReadonlyMap<string, Standing>,

@@ -1,5 +1,5 @@
 /**
- * What the replica that sends knows of each LNamespace, for the condition `Billed`. Others know nothing, and leave the condition
+ * The sending replica's knowledge of each LNamespace, for the condition `Billed`. Others know nothing, and leave the condition
  * as it is: a replica that was stopped past its lease must not contradict its heir.
  */
 import { type BillEntry, billingText } from '../base/bill.ts'

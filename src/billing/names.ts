@@ -6,7 +6,7 @@ export interface TableNames {
   readonly rows: string
   readonly head: string
   readonly log: string
-  /** What machines cost. */
+  /** The table of the costs of machines. */
   readonly machines: string
 }
 

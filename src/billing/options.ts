@@ -1,4 +1,4 @@
-/** What a sender of bills is made of, and what it shows. */
+/** The options of a sender of bills, and the facts that it shows. */
 import type { Bill } from '../base/bill.ts'
 import type { Leases } from '../leases/leases.ts'
 import type { BillStore } from '../store/bills.ts'

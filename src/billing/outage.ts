@@ -1,4 +1,4 @@
-/** The database does not answer: what bills that wait are told, and when it is asked again. */
+/** While the database does not answer: the reason that waiting bills report, and when it is asked again. */
 import { backoffMs } from '../base/backoff.ts'
 import type { Clock } from '../base/clock.ts'
 import type { TableTrouble } from './table.ts'

@@ -111,7 +111,7 @@ afterEach(() => scene.stop())
 
 const away = new TableTrouble('Unreachable', 'nothing listens')
 
-test('a bill is sent, told, and waits no longer', async () => {
+test('a bill is sent, reported, and waits no longer', async () => {
   const sender = scene.sender()
   await scene.pass()
   await scene.outbox.put(scene.declare())
@@ -164,7 +164,7 @@ test('a replica that was stopped knows nothing once its lease may be over', asyn
   expect(sender.ledger.told('u1')).toBeUndefined()
 })
 
-test('bills wait while the database is away, which is told once with its reason, and heal by themselves', async () => {
+test('bills wait while the database is away, report the reason once, and heal by themselves', async () => {
   const sender = scene.sender()
   await scene.pass()
   scene.trouble = away
@@ -180,7 +180,7 @@ test('bills wait while the database is away, which is told once with its reason,
   expect([scene.told, sender.ledger.told('u1')?.is]).toEqual([['blue', 'blue'], 'written'])
 })
 
-test('what is told lasts while the database is away for long, also of bills that come later', async () => {
+test('the reported reason lasts while the database is away for long, also for bills that come later', async () => {
   const sender = scene.sender({ leaseTtlMs: 3_000 })
   await scene.pass()
   scene.trouble = away
@@ -194,7 +194,7 @@ test('what is told lasts while the database is away for long, also of bills that
   expect(sender.ledger.told('u2')).toMatchObject({ reason: 'Unreachable' })
 })
 
-test('what is told is believed, however long a round takes', async () => {
+test('the ledger answers for each reported bill, however long a round takes', async () => {
   const believed: (string | undefined)[] = []
   const write = async (bills: readonly Bill[]) => {
     scene.clock.advance(3_000)
@@ -207,7 +207,7 @@ test('what is told is believed, however long a round takes', async () => {
   expect(believed).toEqual(Array.from({ length: 450 }, () => 'written'))
 })
 
-test('reasons that alternate are told as the first one', async () => {
+test('the first of alternating reasons is reported', async () => {
   const sender = scene.sender()
   await scene.pass()
   await scene.outbox.put(scene.declare())
@@ -252,7 +252,7 @@ test('a late bill of an LNamespace that is gone raises no alarm', async () => {
   expect([scene.outcomes, scene.log.messages.filter(text => text.startsWith('error'))]).toEqual([['blue older'], []])
 })
 
-test('what was told while nobody could believe it is told again', async () => {
+test('a bill is reported again after a statement that outlasts the lease', async () => {
   scene.sender()
   await scene.outbox.put(scene.declare())
   await scene.pass()
@@ -374,7 +374,7 @@ test('what a full outbox lacks is found when there is room', async () => {
   expect(await scene.rows()).toHaveLength(100)
 })
 
-test('an end that a watch shows is told at once, if it is true', async () => {
+test('an end that a watch shows is sent at once, if it is true', async () => {
   const sender = scene.sender()
   await scene.outbox.put(scene.declare())
   await scene.outbox.put(scene.declare({ uid: 'u2', name: 'green' }))

@@ -93,7 +93,7 @@ export class Sender {
     this.wake()
   }
 
-  /** A watch has shown an end. Where another replica sends, it sees the same; whoever takes over compares. */
+  /** A watch has shown an end. If another replica sends, it sees the same; a replica that takes over compares. */
   gone(gone: Gone): void {
     if (this.#token === undefined) return
     this.#comparing.gone(gone)

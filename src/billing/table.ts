@@ -1,7 +1,7 @@
 /** The table of bills, as drivers offer it. docs/tenants-billing.md has its columns. Pure. */
 import type { Bill, Billing } from '../base/bill.ts'
 
-/** What stands in the table of one LNamespace that is not closed. */
+/** The row of one LNamespace that is not closed. */
 export interface Standing {
   readonly name: string
   readonly generation: number
@@ -10,8 +10,8 @@ export interface Standing {
 }
 
 /**
- * What became of a bill. `same`: it had been written before, and its answer was lost; `older`: something newer stands, so nothing
- * was written; `closed`: the end of this LNamespace stands, so nothing ever will be.
+ * The outcome of a bill. `same`: it had been written before, and its answer was lost; `older`: a newer one is there, so nothing was
+ * written; `closed`: the end of this LNamespace is there, so nothing ever will be.
  */
 export type Outcome = 'written' | 'same' | 'older' | 'closed' | Refused
 

@@ -188,7 +188,7 @@ export class Check {
   }
 }
 
-/** @throws {RetryLater} when the time is over: whoever takes the workload then looks at it anew, and decides */
+/** @throws {RetryLater} when the time is over: the next replica to take the workload looks at it anew, and decides */
 async function stopWithin(limit: Deadline, known: Known, request: StopRequest): Promise<StopResult> {
   try {
     return await known.stop(request, limit)

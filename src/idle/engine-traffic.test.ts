@@ -20,7 +20,7 @@ function start(more: Partial<Pick<IdleWorld, 'unreported' | 'trafficIsUntold'>>)
   return { world, causes: async () => (await metrics.holds.get()).values.map(({ labels }) => labels.cause) }
 }
 
-it('IdleEngine stops nobody while gateways have not told, and counts that', async () => {
+it('IdleEngine stops nobody while gateways have not reported, and counts that', async () => {
   const { world, causes } = start({ unreported: [], trafficIsUntold: true })
   await world.pass(100_000)
   expect(world.stops).toEqual([])

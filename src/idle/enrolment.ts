@@ -41,9 +41,9 @@ const batch = 500
 export class Enrolment {
   readonly #options: EnrolmentOptions
   readonly #loop: Loop
-  /** What may have changed, by kind. */
+  /** Workloads that may have changed, by kind. */
   readonly #changed: ReadonlyMap<WorkloadOwner['kind'], Set<string>>
-  /** What was told last of each: true if it runs. */
+  /** The last report on each: true if it runs. */
   readonly #told: ReadonlyMap<WorkloadOwner['kind'], Map<string, boolean>>
   #comparedAtMs = Number.NEGATIVE_INFINITY
 
@@ -154,7 +154,7 @@ export class Enrolment {
     }
   }
 
-  /** It does not run. What is gone altogether is forgotten, so the memory is bounded by what there is. */
+  /** It does not run. A workload that is gone altogether is forgotten, so the memory is bounded by the existing ones. */
   #end(owner: Enrolled, id: string): void {
     const told = this.#told.get(owner.kind)!
     if (owner.leftovers(id) !== undefined) this.#options.tidy(owner.kind, id)

@@ -36,12 +36,12 @@ async function tell({ request, store }: PatchedStop): Promise<void> {
   try {
     await store.tellStop(request)
   } catch (error) {
-    // It is told when its checks end.
+    // The stop is reported when its checks end.
     if (!(error instanceof RetryLater)) throw error
   }
 }
 
-/** What was not written counts for the fuse no longer: one object that refuses all writes must not hold those of others. */
+/** A stop that was not written counts for the fuse no longer: an object that refuses all writes must not hold those of others. */
 async function carryOut({
   request,
   store,

@@ -8,12 +8,12 @@ import { reservedIn } from './settings.ts'
 import type { TenantSettings } from './spec.ts'
 import { tenantAnnotations, tenantGroup } from './words.ts'
 
-/** What the API server asks about. */
+/** A creation that the API server asks about. */
 export interface Creation {
-  /** Who asks. */
+  /** The requester. */
   readonly username: string
   readonly groups?: readonly string[]
-  /** All of who asks, as the API server sent it. */
+  /** All facts about the requester, as the API server sent them. */
   readonly userInfo?: JsonObject
   readonly object: JsonObject
 }
@@ -44,7 +44,7 @@ export function creationIn(review: unknown): { readonly uid: string; readonly cr
   const { groups } = asker
   const username = asText(asker.username)
   if (username === '') throw new BadReview('request.userInfo.username is empty')
-  // One that is to be made has none yet when it is asked what is missing.
+  // An object that is to be made has no name yet when defaults are asked for.
   const { name, generateName } = asObject(asObject(object).metadata)
   if (asText(name) + asText(generateName) === '') throw new BadReview('request.object has no name')
   return {

@@ -1,4 +1,4 @@
-/** Who pays for the namespace of an LNamespace, and whether the table of bills says so. Pure. */
+/** The billing of an LNamespace's namespace, and whether the table of bills has it. Pure. */
 import { createHash } from 'node:crypto'
 import { type BillEntry, type Billing, billingText } from '../base/bill.ts'
 import { asObject, asText, type JsonObject } from '../base/json.ts'
@@ -7,7 +7,7 @@ import type { Effect, Fact } from '../reconcile/types.ts'
 import { conditionIn, generationOf, nameOf, requesterOf } from './spec.ts'
 import { tenantAnnotations } from './words.ts'
 
-/** What the sender of bills knows of one LNamespace. */
+/** The sender's knowledge of one LNamespace. */
 export type Told =
   | { readonly is: 'written'; readonly text: string }
   /** Not yet, with a reason as one word and in words. */
@@ -16,7 +16,7 @@ export type Told =
 /** The part of the world that concerns bills; there is none where billing is off. */
 export interface BillingWorld {
   readonly config: Pick<BillingConfig, 'defaults'>
-  /** Leaves a bill for whoever sends. @throws as {@link Effect.apply} */
+  /** Leaves a bill for the replica that sends. @throws as {@link Effect.apply} */
   put(entry: BillEntry): Promise<void>
   /** Undefined if this replica does not know it: another one sends. */
   told(uid: string): Told | undefined

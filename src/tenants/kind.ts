@@ -103,8 +103,8 @@ function holding(
 }
 
 /**
- * The key of an object, if the event concerns it: the use of a quota, or the phase of a Namespace, is none of ours. What tells
- * of another's hand, or of an end, is urgent; what has come is not, since it was just made.
+ * The key of an object, if the event concerns it: the use of a quota, or the phase of a Namespace, does not. A write of others, or
+ * an end, is urgent; a new object is not, since it was just made.
  */
 export function pokes(change: Change<Fact>, key: string): readonly Poke[] {
   const isNew = change.type === 'put' && change.previous === undefined

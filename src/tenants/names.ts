@@ -8,7 +8,7 @@ export const sudoerName = 'lns-sudoer'
 const groupEnd = '-sudoers'
 const selfStart = 'lns:self:'
 
-/** The group that has all rights in a tenant's namespace, to whoever may impersonate it. */
+/** The group that has all rights in a tenant's namespace, for users who may impersonate it. */
 export const sudoGroup = (tenant: string): string => `${tenant}${groupEnd}`
 
 /** The cluster role, and its binding, to edit the LNamespace. */

@@ -82,7 +82,7 @@ export const belongsTo = ({ owners }: Fact, tenant?: string): boolean =>
 export const isOwnedBy = ({ owners }: Fact, parent: Fact): boolean => owners.some(({ uid }) => uid === parent.uid)
 
 /**
- * If another's object has one of the names, no right is given at all: rights that stand go, and the rest waits.
+ * If another's object has one of the names, no right is given at all: existing rights go, and the rest waits.
  * @param isOurs whether an object is, or may become, that of the parents
  */
 export function withoutForeign(

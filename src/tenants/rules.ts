@@ -43,7 +43,7 @@ function check(fact: Fact, settings: TenantSettings): Checked {
 
 const refused = (reason: 'Reserved' | 'Invalid', message: string): Checked => ({ refusal: { reason, message } })
 
-/** Whose a name is; undefined if a tenant may have it. */
+/** The owner of a reserved name; undefined if a tenant may have it. */
 export function reservedBy(name: string, settings: TenantSettings): string | undefined {
   const { ownNamespace, labPrefix } = settings
   if (name === 'default' || name === 'kube' || name.startsWith('kube-')) return 'it is one of the cluster’s own'

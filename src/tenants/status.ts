@@ -24,7 +24,7 @@ interface State {
 const yes = (reason: string): State => ({ is: true, reason, message: '' })
 const no = (reason: string, message: string): State => ({ is: false, reason, message })
 
-/** `report` of the kind *tenant*. Nothing is told while it is not known whether policies are missing, or only for a moment. */
+/** `report` of the kind *tenant*. It is silent while it is not known whether policies are missing, or only for a moment. */
 export function tenantStatus(name: string, world: TenantWorld, result: Result, nowMs: number): StatusPatch | undefined {
   const of = world.sights.lnamespaces.get(name)
   if (!of || of.deleting) return undefined
@@ -60,7 +60,7 @@ function billingFacts(of: Fact, billing: Billing | undefined): JsonObject {
   return { billing: { ...Object.fromEntries(former), ...billing } }
 }
 
-/** The replica that sends knows it. Others leave it as the status has it: they know less than whoever wrote it. */
+/** The replica that sends knows it. Others leave it as the status has it: they know less than its writer. */
 function billedState(of: Fact, inEffect: Billing, world: BillingWorld, { due }: Result): State {
   const told = world.told(of.uid)
   if (told?.is === 'written' && told.text === billingText(inEffect)) return yes('Billed')

@@ -53,7 +53,7 @@ test('add writes what a container has cost', async () => {
   ])
 })
 
-test('add changes nothing of a container that has a line, whatever it is told', async () => {
+test('add leaves the line of a container as it is, whatever amount it gets', async () => {
   const [first, second] = [open(), open()]
   await first.add([amount()], signal)
   const more = [amount({ cost: 9 }), amount({ container: 'zzzzz-dz642-2', cost: 1 }), amount({ cost: 8 })]

@@ -1,4 +1,4 @@
-/** What machines cost, in PostgreSQL: lines that are only added, each once. */
+/** The costs of machines in PostgreSQL: lines that are only added, each once. */
 import type { Amount, AmountTable } from '../amount.ts'
 import type { PostgresPlace } from '../places.ts'
 import { TableTrouble } from '../table.ts'
@@ -28,7 +28,7 @@ export class PostgresAmounts implements AmountTable {
     if (amounts.length === 0) return []
     return this.#session.within(signal, async session => {
       if ((await this.#addAll(session, amounts)) === 'added') return []
-      // One that the database takes in no case must not keep the others.
+      // An amount that the database takes in no case must not keep the others.
       const refused: Amount[] = []
       for (const amount of amounts) if ((await this.#addAll(session, [amount])) === 'refused') refused.push(amount)
       return refused

@@ -141,7 +141,7 @@ describe('a hostile server', () => {
     expect(error.detail).toBe('28P01 the password *** is wrong [31m')
   })
 
-  test('that ends in the middle of a statement is told as unreachable', async () => {
+  test('that ends in the middle of a statement is reported as unreachable', async () => {
     const place = await hostile(socket => {
       socket.once('data', () => {
         socket.write(welcome)

@@ -21,7 +21,7 @@ export class Session {
     this.#socket = socket
     this.#timeoutMs = timeoutMs
     this.#secrets = secrets
-    // What happens between two statements is found by the next one.
+    // An error between two statements is found by the next one.
     client.on('error', () => {})
   }
 
@@ -52,7 +52,7 @@ export class Session {
   async begin(access: 'READ WRITE' | 'READ ONLY'): Promise<void> {
     const limits = ['statement_timeout', 'idle_in_transaction_session_timeout']
     const set = limits.map(name => `SET LOCAL ${name} = ${this.#timeoutMs}`)
-    // A lock must be told from a server that is slow.
+    // A lock must be distinguished from a slow server.
     set.push(`SET LOCAL lock_timeout = ${Math.ceil(this.#timeoutMs / 2)}`)
     const text = [`BEGIN ISOLATION LEVEL READ COMMITTED ${access}`, ...set].join('; ')
     await this.#bounded(this.#client.query(text), mostAnswerBytes)
@@ -120,7 +120,7 @@ function settingsOf(place: PostgresPlace, timeoutMs: number): pg.ClientConfig {
   return {
     ...{ host, port, database, user, ssl: tlsOf(place), application_name: 'skylab' },
     connectionTimeoutMillis: timeoutMs,
-    // The server's own limit comes first, and is told as what it is.
+    // The server's own limit comes first, so that its error says which limit it was.
     query_timeout: timeoutMs + 1_000,
     keepAlive: true,
   }

@@ -72,7 +72,7 @@ const tablesOf = ({ rows, head, log }: TableNames): readonly string[] => [
 )`,
 ]
 
-/** The same for what machines cost. Whoever writes them needs no right to the other tables. */
+/** The same for the costs of machines. Their writer needs no right to the other tables. */
 export function amountsDefinitionOf(schema: string, table: string, user: string | undefined): readonly string[] {
   const { machines } = tableNames(table, '"', [schema])
   const grants = user === undefined ? [] : [useOf(schema, user), `GRANT INSERT ON ${machines} TO ${quoted(user)}`]
@@ -90,7 +90,7 @@ export function amountsDefinitionOf(schema: string, table: string, user: string 
   ]
 }
 
-/** Adds lines of `amountsDefinitionOf`. One that stands stays as it is: nothing is counted twice. No right to read is needed. */
+/** Adds lines of `amountsDefinitionOf`. A line that exists stays as it is: nothing is counted twice. No right to read is needed. */
 export function amountsStatementOf(schema: string, table: string): string {
   const { machines } = tableNames(table, '"', [schema])
   return `INSERT INTO ${machines} (container, ns_name, instance_type, price_per_hour, started_at, finished_at, cost)

@@ -62,7 +62,7 @@ test('write waits for nobody when another one writes', async () => {
   expect(await table.write([bill()])).toEqual(['written'])
 })
 
-test('a file that cannot be made is told as unreachable', async () => {
+test('a file that cannot be made is reported as unreachable', async () => {
   const table = new SqliteTable({ file: join(folder, 'none', 'x.db'), table: 'T', log: true, cluster: 'test' })
   await expect(table.read()).rejects.toMatchObject({ reason: 'Unreachable' })
 })

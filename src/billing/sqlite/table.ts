@@ -79,7 +79,7 @@ export class SqliteTable implements BillTable {
   }
 
   #open(): DatabaseSync {
-    // Whoever else writes is not waited for: that would halt the whole process.
+    // Another writer is not waited for: that would halt the whole process.
     const database = new DatabaseSync(this.#options.file, { timeout: 0 })
     database.exec(this.#statements.tables)
     return database

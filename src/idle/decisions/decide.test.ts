@@ -144,7 +144,7 @@ describe('decide about what gives no answer', () => {
     expect(lookAfter(history, minutes(121), unreachable).stop?.why).toBe('age')
   })
 
-  it('waits for gateways that have not told, if the rule listens to traffic and the kind has any', () => {
+  it('waits for gateways that have not reported, if the rule listens to traffic and the kind has any', () => {
     const history = idleHistory({ ...hour, warnSeconds: 0 })
     history.nowMs += minutes(60)
     const decided = (...more: [boolean, 'traffic'[]?]) => history.look(idleSince(), ...more).decision

@@ -1,4 +1,4 @@
-/** What a decision on a workload needs, and what it says. Types alone. */
+/** The input and the result of a decision on a workload. Types alone. */
 import type { IdleRule, SourceName } from '../../config/idle.ts'
 import type { Activity, ActivityEvent, ActivityRead, StopReason, WorkloadState } from '../../store/idle.ts'
 import type { Look } from '../looks/evidence.ts'
@@ -7,7 +7,7 @@ export interface Periods {
   readonly checkMs: number
   readonly restMs: number
   readonly slowestMs: number
-  /** What was measured longer ago proves nothing of now. */
+  /** An older measurement proves nothing about now. */
   readonly cpuMs: number
 }
 
@@ -36,7 +36,7 @@ export interface Stop {
   readonly rule: string
 }
 
-/** What its owner is told. */
+/** A notice to the workload's owner. */
 export interface Notice {
   readonly event: 'warning' | 'kept'
   readonly why: StopReason

@@ -8,7 +8,7 @@ interface End {
   readonly why: StopReason
   /** The first moment at which it may be stopped, without regard to warnings. */
   readonly atMs: number
-  /** What is known now permits it. */
+  /** The present knowledge permits it. */
   readonly mayStop: boolean
 }
 
@@ -33,7 +33,7 @@ export function ends(input: Input): Ends {
   const idle = idleEnd(input)
   const all = [idle, ageEnd(input), unreachableEnd(input)].filter(end => end !== undefined)
   const isOver = look.kind === 'seen' && idle !== undefined && idle.atMs <= nowMs
-  // What cannot happen now must not hide what can.
+  // An end that cannot happen now must not hide one that can.
   const possible = all.some(({ mayStop }) => mayStop) ? all.filter(({ mayStop }) => mayStop) : all
   return {
     next: possible.toSorted((a, b) => a.atMs - b.atMs)[0],

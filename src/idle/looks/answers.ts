@@ -5,7 +5,7 @@ import { type Evidence, MalformedAnswer, nothing } from './evidence.ts'
 /** An answer with status 200. */
 export interface AnswerText {
   readonly body: string
-  /** The header `Date`. Ages are measured by the clock of who answers: a wrong clock changes none. */
+  /** The header `Date`. Ages are measured by the clock of the answering server: a wrong clock changes none. */
   readonly date: string
 }
 

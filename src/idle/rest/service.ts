@@ -63,7 +63,7 @@ export interface Kept {
 /** Why nothing was noted: it is being stopped; there is none; its rule grants no keep-alive. */
 export type NotKept = 'stopping' | 'none' | 'off'
 
-/** Whose events a stream has. */
+/** The user or the lab whose events a stream has. */
 export type Whose = { readonly user: string } | { readonly lab: string } | 'everybody'
 
 /** An event as clients see it. `id` is `<series>-<number>`; `data` is a JSON object with `kind` and `id` of the workload. */

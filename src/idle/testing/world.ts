@@ -225,7 +225,7 @@ export class IdleWorld implements WorkloadOwner {
     return { kind: 'unreachable', words: `no answer within ${timeoutMs} ms` }
   }
 
-  /** Somebody may have come since the reading. A warning counts from when it is told. */
+  /** Somebody may have come since the reading. A warning counts from when it is given. */
   #merged({ id, touches, activity, events }: CheckEnd): Activity {
     const now = this.known.get(id)
     const isWarned = events.some(({ event }) => event === 'warning')

@@ -17,7 +17,7 @@ export interface Parts {
   readonly answer?: 'requested' | StopRefusal
   readonly patch?: () => KubeObject | null
   readonly stampPolicy?: 'always' | 'off'
-  /** Redis does not answer when a stop is told. */
+  /** Redis does not answer when a stop is reported. */
   readonly isAway?: boolean
   readonly tenants?: ReadonlyMap<string, unknown>
 }
