@@ -58,12 +58,12 @@ function desiredApp(key: string, world: AppWorld, nowMs: number, routes: RouteWr
   const { dueMs } = verdict
   const base = { do: 'hold', parent: app, effects, ...(dueMs !== undefined && { dueMs }) } as const
   const nothing: Hold = { ...base, objects: [], standing: [] }
-  // Its namespace serves no group here: what stands there may be another installation's.
+  // Its namespace serves no group here: the objects there may be another installation's.
   if (groupsAround(app, world).length === 0) return { ...nothing, dueMs: nobodysFromMs(app) }
   const stopped = (): Hold => ({ ...base, ...withoutPods(app, ownObject(app, world, 'deployments')) })
   // A deletion may ask that all stays. Otherwise nothing runs while a finalizer holds it up.
   if (app.deleting) return isOrphaning(app) ? nothing : stopped()
-  // A mistake in the configuration ends no app that runs. What is to stop ends nevertheless.
+  // A mistake in the configuration ends no app that runs. An app that should stop ends nevertheless.
   if (!checked.spec) return isStopped(app) ? stopped() : nothing
   // Without the policy nothing is made. A stop makes nothing.
   if (world.unguarded() !== undefined && !checked.spec.stop) return nothing
@@ -144,8 +144,8 @@ const editedOf = (app: Fact) => [
 ]
 
 /**
- * The app of an object, if the event concerns it. What tells of another's hand, or of an end, is urgent; what has come is not,
- * since it was just made. Neither is a status.
+ * The app of an object, if the event concerns it. A write of others, or an end, is urgent; a new object is not, since it was just
+ * made. Neither is a status.
  */
 function* ofObject(change: Change<Fact>, { sights }: AppWorld): Generator<Poke> {
   const { namespace, name, type, value } = change

@@ -1,4 +1,4 @@
-/** What should stand of an app, and what of it may be touched. Pure. */
+/** The objects that an app should have, and those that may be touched. Pure. */
 import type { Fact, Wanted } from '../reconcile/types.ts'
 import type { AppSettings } from './groups.ts'
 import { ownerOf, renderApp } from './render.ts'
@@ -32,8 +32,8 @@ export function planOf(
 }
 
 /**
- * No pod of the app runs, and all else stays as it is. Nothing is removed, since the account may not: the garbage collector
- * does it when the app is gone.
+ * No pod of the app runs, and all else stays as it is. Nothing is removed, since the account has no right to: the garbage
+ * collector does it when the app is gone.
  * @param deployment its own; undefined without one
  */
 export function withoutPods(app: Fact, deployment: Fact | undefined): AppPlan {

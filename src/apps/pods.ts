@@ -33,7 +33,7 @@ const isOver = ({ phase }: AppPod): boolean => phase === 'Succeeded' || phase ==
 /** Whether a pod still holds resources, also one that is being deleted. */
 export const holdsResources = (pods: readonly AppPod[]): boolean => pods.some(pod => !isOver(pod))
 
-/** From the creation of a pod until what may pass is told as an error. */
+/** From the creation of a pod until a trouble that may pass is reported as an error. */
 export const gracesMs = { 'no-room': 60_000, registry: 60_000, unknown: 60_000 } as const
 
 export interface Trouble {
@@ -45,7 +45,7 @@ export interface Trouble {
 
 const reasons = { 'no-room': 'NoRoom', registry: 'ImagePull', unknown: 'NotStarted' } as const
 
-/** What is wrong with the newest pod that is not on its way out. */
+/** The trouble of the newest pod that is not on its way out. */
 export function troubleOf(pods: readonly AppPod[]): Trouble | undefined {
   const living = pods.filter(({ deleting }) => !deleting)
   const newest = living.reduce<AppPod | undefined>((best, pod) => (best && isNewer(best, pod) ? best : pod), undefined)

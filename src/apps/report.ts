@@ -1,4 +1,4 @@
-/** What the status of an app says after a turn. Pure. */
+/** The status of an app after a turn. Pure. */
 import { asObject, asObjects } from '../base/json.ts'
 import type { Fact, Result, StatusPatch } from '../reconcile/types.ts'
 import { renderApp } from './render.ts'
@@ -7,7 +7,7 @@ import { appState, standingOf } from './state.ts'
 import { appStatus } from './status.ts'
 import { type AppWorld, groupsAround } from './world.ts'
 
-/** `report` of the kind *app*. Nothing is told while it is not known whether the policy is missing, or only for a moment. */
+/** `report` of the kind *app*. It is silent while it is not known whether the policy is missing, or only for a moment. */
 export function reportApp(key: string, world: AppWorld, turn: Result, nowMs: number): StatusPatch | undefined {
   const app = world.sights.applications.get(key)
   if (!app || app.deleting) return undefined

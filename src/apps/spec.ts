@@ -37,7 +37,7 @@ export interface AppSpec {
 
 /** Why an app is not made as it is. */
 export interface Refusal {
-  /** Of `InstanceType` the Deployment stays as it stands; else nothing does. */
+  /** With `InstanceType` the Deployment stays as it is; else nothing does. */
   readonly reason: 'Invalid' | 'WrongGroup' | 'InstanceType' | 'Conflict'
   readonly message: string
 }
@@ -48,7 +48,7 @@ export interface CheckedApp {
   readonly refusal?: Refusal
 }
 
-/** What is beyond one PhApplication. */
+/** Facts beyond one PhApplication. */
 export interface AppSurroundings {
   /** Of its namespace. */
   readonly groups: readonly AppGroup[]
@@ -65,7 +65,7 @@ export const scopeOf = ({ owned }: Fact): AppScope =>
 export const groupNameOf = ({ owned }: Fact): string => asText(asObject(owned.spec).groupName)
 export const displayNameOf = (fact: Fact): string => asText(asObject(fact.owned.spec).displayName) || fact.ref.name
 
-/** Of two apps with one id the older has it; of the same age, that of the lower UID. */
+/** If two apps have one id, the older has it; at the same age, that of the lower UID. */
 export const isOlder = (one: Fact, other: Fact): boolean => {
   const [first, second] = [createdMsOf(one), createdMsOf(other)]
   return first === second ? one.uid < other.uid : first < second

@@ -1,4 +1,4 @@
-/** What is known of an app: its checked spec, its own objects, its phase and its route. Pure. */
+/** The state of an app: its checked spec, its own objects, its phase and its route. Pure. */
 import type { AppRoute } from '../base/app-route.ts'
 import { asObject, asObjects, asText } from '../base/json.ts'
 import { keyOf } from '../kube/cache.ts'
@@ -19,7 +19,7 @@ export interface AppState {
   readonly verdict: PhaseVerdict
 }
 
-/** What a turn has found; without it, what the status says of the last one. */
+/** The findings of a turn; without it, those of the last one, by the status. */
 export type Found = Pick<Result, 'settled' | 'failure' | 'conflicts'>
 
 /** @param nowMs since the epoch */
@@ -61,7 +61,7 @@ const isOwnedBy = ({ owners }: Fact, app: Fact): boolean => owners.some(({ uid }
 const belongsTo = ({ owners }: Fact, { ref }: Fact): boolean =>
   owners.some(owner => isParent(owner, appParent) && owner.name === ref.name)
 
-/** A refused write is known by the status alone: whoever was refused has written it there. */
+/** A refused write is known by the status alone: the replica that was refused has written it there. */
 function told(app: Fact, world: AppWorld): Found {
   const conflicts = standingOf(app, world).filter(fact => !belongsTo(fact, app))
   const reconciled = asObjects(asObject(app.owned.status).conditions).find(({ type }) => type === 'Reconciled')

@@ -92,7 +92,7 @@ function conflictState({ checked: { refusal }, result }: StatusFacts): State {
   return words === undefined ? state(false, 'Nothing') : state(true, 'Conflict', words)
 }
 
-/** Of a ResourceQuota the Deployment tells, of a share in a namespace the turn. */
+/** The Deployment's failure shows a full ResourceQuota, and the turn's failure a full share in a namespace. */
 function quotaState({ deployment, result: { failure } }: StatusFacts): State {
   const words = [failure, deployment?.failure?.message].find(isOverQuota)
   return words === undefined ? state(false, 'Nothing') : state(true, 'ExceededQuota', words)

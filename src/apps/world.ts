@@ -31,7 +31,7 @@ export interface QuotaUsers {
   readonly pods: readonly KubeObject[]
 }
 
-/** What is handed in. */
+/** The parts that are handed in. */
 export type AppOutside = Pick<AppWorld, 'settings' | 'unguarded' | 'longUnguarded' | 'isTenant' | 'usersOf'>
 
 export function appWorld(sights: AppSights, outside: AppOutside): AppWorld {
@@ -55,7 +55,7 @@ export const checkedApp = (app: Fact, world: AppWorld): CheckedApp =>
 export const groupsAround = ({ ref }: Fact, { settings, isTenant }: AppWorld): readonly AppGroup[] =>
   groupsOf(ref.namespace ?? '', settings, isTenant)
 
-/** An app of no group takes its id from nobody: else whoever has any namespace could take every id. */
+/** An app of no group takes its id from nobody: else a user with any namespace could take every id. */
 const isTaken = (app: Fact, world: AppWorld): boolean =>
   world
     .named(app.ref.name)

@@ -1,5 +1,5 @@
 /**
- * What a gateway needs to know of an app, as the controller of apps tells it by Redis. Types alone.
+ * The facts about an app that a gateway needs, as the controller of apps writes them to Redis. Types alone.
  *
  * - **app**: a PhApplication, by its name, the **id**. In a cluster one app has an id: the oldest of those of this name.
  * - **route**: where the requests of an app go, and who may send some.

@@ -1,4 +1,4 @@
-/** What is told to the table of bills. Pure. */
+/** The entries of the table of bills. Pure. */
 
 /** Billing metadata in effect: who pays for a namespace. */
 export type Billing = Readonly<Record<string, string>>
@@ -6,7 +6,7 @@ export type Billing = Readonly<Record<string, string>>
 /** The rows of one LNamespace, as of one generation. */
 export interface BillEntry {
   readonly uid: string
-  /** Of the LNamespace, and of its namespace. */
+  /** The name of the LNamespace, and of its namespace. */
   readonly name: string
   readonly generation: number
   /**

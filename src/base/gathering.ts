@@ -59,7 +59,7 @@ export class Gathering {
     this.#loop.wake()
   }
 
-  /** @throws what the first of them throws; all that was not told stays */
+  /** @throws the first error; all names that were not reported stay */
   async #round(signal: AbortSignal): Promise<void> {
     const names = [...this.#names]
     this.#names.clear()

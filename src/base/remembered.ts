@@ -1,7 +1,7 @@
 /** Remembers what was made of short texts that come again and again, such as names of headers. */
 
 const mostKnown = 2000
-/** Longer texts are rare, and whoever sends them must not fill the memory. */
+/** Longer texts are rare, and their sender must not fill the memory. */
 const longestKnown = 64
 
 /** The same text by itself. A part of a header would keep the whole header in memory, also where it is made of nothing else. */

@@ -5,7 +5,7 @@
 
 export type Soon<T> = T | Promise<T>
 
-/** Goes on with a value: at once where it is there. What `next` throws is thrown, or rejects. */
+/** Goes on with a value: at once where it is there. An error of `next` is thrown, or rejects. */
 export function andThen<T, U>(value: Soon<T>, next: (value: T) => Soon<U>): Soon<U> {
   return value instanceof Promise ? value.then(next) : next(value)
 }

@@ -1,4 +1,4 @@
-/** What waits, in groups that take turns: a group with very many delays no other. No I/O. */
+/** Members wait in groups that take turns: a group with very many delays no other. No I/O. */
 export class Turns<T> {
   /** The first group is next, with its oldest member. */
   readonly #groups = new Map<string, Map<string, T>>()
@@ -14,13 +14,13 @@ export class Turns<T> {
     return this.#groups.get(group)?.get(key)
   }
 
-  /** Adds a member at the end of its group. One that waits already keeps its place. */
+  /** Adds a member at the end of its group. A member that waits already keeps its place. */
   set(group: string, key: string, value: T): void {
     const members = this.#groups.get(group) ?? new Map<string, T>()
     this.#groups.set(group, members.set(key, value))
   }
 
-  /** Whose turn it is. */
+  /** The member whose turn it is. */
   get first(): T | undefined {
     const [members] = this.#groups.values()
     return members?.values().next().value

@@ -224,7 +224,7 @@ export class KubeClient {
   }
 
   /**
-   * Opens the log of the pod that has this name now: whoever means one pod compares UIDs before and after. One attempt.
+   * Opens the log of the pod that has this name now: a caller that means one pod compares UIDs before and after. One attempt.
    * @throws {KubeError} when refused, and any error of the connection
    */
   log(pod: Omit<ObjectRef, 'apiVersion' | 'kind'>, options: LogOptions): Promise<OpenStream> {

@@ -35,7 +35,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#ends = ends
     this.head = this.#head.promise
     this.body = this.#body.promise
-    // Whoever waits for the head need not wait for the body.
+    // A caller that waits for the head need not wait for the body.
     this.head.catch(() => {})
     this.body.catch(() => {})
     ends.signal.addEventListener('abort', this.#abort, { once: true })
@@ -48,7 +48,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
    */
   async stream(onData: (chunk: Buffer) => void): Promise<void> {
     try {
-      // Whoever takes a chunk may resume the connection within that: more is collected meanwhile.
+      // The taker of a chunk may resume the connection within that: more is collected meanwhile.
       for (let chunk = this.#chunks.shift(); chunk; chunk = this.#chunks.shift()) onData(chunk)
     } catch (error) {
       this.#fail(error as Error)
@@ -98,7 +98,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#body.resolve(first && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks))
   }
 
-  /** Also called for an abort, for an error of whoever takes the body, and for a message that could not be sent. */
+  /** Also called for an abort, for an error of the body's reader, and for a message that could not be sent. */
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
     this.#release()
     this.#head.reject(error)

@@ -1,4 +1,4 @@
-/** What an attempt at a request says: of the request, of the API server, and whether another one may succeed. */
+/** Outcomes of an attempt at a request: what they show of the request and the API server, and whether another one may succeed. */
 import { NeedsSomeone } from '../base/errors.ts'
 import { type Reason, reasonOf } from '../base/reasons.ts'
 import { KubeError, kubeError } from './errors.ts'

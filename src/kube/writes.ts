@@ -1,4 +1,4 @@
-/** Writes that are in flight, by the agent that sent them: whoever gives up must know when none of its own can land any more. */
+/** Writes that are in flight, by the agent that sent them: one that gives up must know when none of its own can land any more. */
 export class Writes {
   readonly #byAgent = new Map<string, Set<Promise<unknown>>>()
 

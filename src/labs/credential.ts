@@ -2,7 +2,7 @@
 import type { KubeObject } from '../base/domain.ts'
 import { asObject, type JsonObject } from '../base/json.ts'
 
-/** What a header of a request can hold. */
+/** Characters that a header of a request can hold. */
 const form = /^[\x21-\x7e]{1,4096}$/
 
 /**

@@ -51,7 +51,7 @@ export async function warmUp({ config, clock }: WarmUpBasics, sealer: Sealer): P
     const lab = `${prefix}/labs/${user}`
     await ask(server, `POST ${lab}/create`, user, JSON.stringify({ options: {}, env: {} }))
     await ask(server, `GET ${lab}/events`, user)
-    // Whatever else a starting replica does runs in between.
+    // The other work of a starting replica runs in between.
     await setImmediate()
   }
 }

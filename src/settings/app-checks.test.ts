@@ -68,7 +68,7 @@ describe('crossProblems of a process for apps', () => {
 })
 
 describe('configWarnings of a process for apps', () => {
-  it('has none when all is told and bounded', () => {
+  it('has none when all is set and bounded', () => {
     expect(configWarnings(parsed({}))).toEqual([])
   })
 

@@ -37,7 +37,7 @@ export class CommandChannel extends Duplex implements MachineChannel {
     this.#ended = ended
     this.#hidden = hidden
     ended.addEventListener('abort', this.#onEnded, { once: true })
-    // Whoever reads or waits for the exit learns it; nobody must listen for it.
+    // A reader, or a caller that waits for the exit, learns it; nobody need listen for it.
     this.on('error', () => {})
     raw.on('data', (chunk: Buffer) => {
       if (!this.push(chunk)) raw.pause()
@@ -57,7 +57,7 @@ export class CommandChannel extends Duplex implements MachineChannel {
     this.#raw.resume()
   }
 
-  /** What a command does not read any more is dropped: its exit says why. */
+  /** Input that a command does not read any more is dropped: its exit says why. */
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: Done): void {
     this.#written = done
     if (this.#isClosed) this.#writeDone()

@@ -9,7 +9,7 @@ import { Refused, Unreachable } from './errors.ts'
 import { LoginKey } from './key.ts'
 import type { PrivateKey } from './machine.ts'
 
-/** What OpenSSH has had since 7.4, without SHA-1, CBC, DSA, and groups of fewer than 2048 bits. */
+/** Algorithms of OpenSSH since 7.4, without SHA-1, CBC, DSA, and groups of fewer than 2048 bits. */
 const algorithms: ssh2.Algorithms = {
   kex: [
     ...(['curve25519-sha256', 'curve25519-sha256@libssh.org', 'ecdh-sha2-nistp256', 'ecdh-sha2-nistp384'] as const),
@@ -93,7 +93,7 @@ export class Connection {
     const opened = new Promise<CommandChannel>((resolve, reject) => {
       const take = (error: Error | undefined, raw: ssh2.ClientChannel) => {
         if (error) reject(new Refused(`the machine starts no command: ${cleanWords(error.message)}`))
-        // Whoever asked has left.
+        // The caller has left.
         else if (signal?.aborted) raw.close()
         else resolve(new CommandChannel(raw, this.#socket, this.ended, text => this.hidden(text)))
       }

@@ -52,7 +52,7 @@ async function standing(run: Run, path: string, limits: Limits): Promise<Install
   return { command, skipped: true }
 }
 
-/** What stands there, by name, with its hash. Lines begin with a mark: shells may greet. */
+/** The files that are there, by name, with their hashes. Lines begin with a mark: shells may greet. */
 async function survey(run: Run, program: RunnerProgram, folder: string, limits: Limits): Promise<Map<string, string>> {
   const files = program.files.map(({ name }) => name)
   const script = [

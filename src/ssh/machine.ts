@@ -1,4 +1,4 @@
-/** What a keeper asks of its machine, over the one connection of SSH that it has to it. */
+/** A keeper's requests to its machine, over its one connection of SSH. */
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../base/clock.ts'
 import type { RunnerProgram } from './program.ts'
@@ -49,7 +49,7 @@ export interface Machine {
   /** Asks whether the machine has booted. Default `systemctl is-system-running`. @throws as `exec` */
   probe(command?: string, options?: ExecOptions): Promise<Probe>
   /**
-   * Puts the program on the machine, or finds that it stands there whole already.
+   * Puts the program on the machine, or finds that it is there whole already.
    * @throws {MachineLacks} where it never will; @throws as `exec`
    */
   install(program: RunnerProgram, options?: InstallOptions): Promise<Installed>

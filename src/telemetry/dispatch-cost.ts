@@ -1,4 +1,4 @@
-/** What machines cost now, by type and tenant. Tenants are those of the configuration, and so no people, and few. */
+/** The present cost of machines, by type and tenant. Tenants are those of the configuration, and so no people, and few. */
 import { Gauge, type Registry } from 'prom-client'
 
 /** A machine that is not gone by proof. */
@@ -10,14 +10,14 @@ export interface Priced {
 }
 
 export interface CostSources {
-  /** @throws when Redis does not answer: then nothing is told */
+  /** @throws when Redis does not answer: then the metric has no values */
   machines(): Promise<readonly Priced[]>
   /** Names that may be labels. */
   readonly types: ReadonlySet<string>
   readonly tenants: ReadonlySet<string>
 }
 
-/** Of machines whose type or tenant the configuration does not name any more. */
+/** The label of machines whose type or tenant the configuration does not name any more. */
 const other = 'other'
 
 export function createCostGauge(registry: Registry, { machines, types, tenants }: CostSources): void {

@@ -38,7 +38,7 @@ export class IdleSight implements AppSight {
     for (const { ref } of this.#options.world.sights.applications.values()) yield ref.name
   }
 
-  /** Its label is believed here: whoever uses the answer compares the name of the pod. */
+  /** Its label is believed here: the caller compares the name of the pod. */
   ofPod(namespace: string, name: string): string | undefined {
     const pod = this.#options.world.sights.pods.get(keyOf(namespace, name))
     return pod && (appOfPod(pod) || undefined)
@@ -74,7 +74,7 @@ function stampsOf(app: Fact): Stamps {
 
 const isRunning = ({ phase, deleting }: AppPod): boolean => phase === 'Running' && !deleting
 
-/** Requests go to pods that are ready. Of several it is the newest; one that runs comes before one that ends. */
+/** Requests go to pods that are ready. If there are several, the newest is taken; one that runs comes before one that ends. */
 function servingPod(pods: readonly AppPod[]): AppPod | undefined {
   const rank = (pod: AppPod) => (isRunning(pod) ? 2 : 0) + (pod.idle?.ready === true ? 1 : 0)
   return [...pods].sort((a, b) => rank(b) - rank(a) || b.createdMs - a.createdMs || (a.uid < b.uid ? 1 : -1))[0]

@@ -1,4 +1,4 @@
-/** Who is a member of a group, as gateways decide it too: an LNamespace says who is in its group, any other has whom the identity has. */
+/** Decides who is a member of a group, as gateways do: an LNamespace lists its members; any other group is read from the identity. */
 import type { IsMember } from '../../appcontrol/sights.ts'
 import { hasNamespace, mayBeGroup, membersOf } from '../../apps/members.ts'
 import type { AppsConfig } from '../../config/apps.ts'

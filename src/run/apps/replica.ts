@@ -154,7 +154,7 @@ interface Heard {
   readonly keepers: readonly { compare(): void }[]
 }
 
-/** What the bell, and a Redis that was lost, begin. */
+/** The work that the bell, and a lost Redis, begin. */
 function listening({ access: { bell, connection }, starts, keepers }: Heard): Part {
   const compare = () => {
     for (const keeper of keepers) keeper.compare()

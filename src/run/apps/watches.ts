@@ -10,7 +10,7 @@ import { Sight } from '../../reconcile/sight.ts'
 import type { Fact } from '../../reconcile/types.ts'
 import type { Basics } from '../basics.ts'
 
-/** Of what the idle engine looks at: it stops nobody by a watch that was silent for 10 s. */
+/** Times of watches for the idle engine: it stops nobody by a watch that was silent for 10 s. */
 const idleTimes: Partial<ReflectorTimes> = { watchTimeoutMs: 6_000 }
 
 /** A watch as a sight of the engine. */

@@ -33,7 +33,7 @@ export async function driverOf({ CloudVMs }: Dispatch, values: readonly string[]
   return createEc2Driver({ parameters, sets, clock, sshPort: CloudVMs.SSHPort, timeoutMs: longestCallMs })
 }
 
-/** Who logs in at machines; undefined: root. */
+/** The user who logs in at machines; undefined: root. */
 export function loginOf({ CloudVMs }: Dispatch): string | undefined {
   return CloudVMs.Driver === 'ec2' ? ec2Parameters.parse(CloudVMs.DriverParameters).AdminUsername : undefined
 }

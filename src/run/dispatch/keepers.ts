@@ -30,11 +30,11 @@ export interface KeeperShared {
   readonly payers: Payers | undefined
 }
 
-/** How often a good probe is told: a third of the shortest time by which it is judged would do. */
+/** How often a good probe is recorded: a third of the shortest time by which it is judged would do. */
 const tellShare = 1 / 10
 /** Between two listings of one replica, at most: a machine that has ended is looked for at each probe. */
 const longestListMs = 2_000
-/** From the SIGKILL of a container until its end is told. */
+/** From the SIGKILL of a container until its end is reported. */
 const killMs = 30_000
 
 export function joinKeepers(basics: Basics, store: DispatchStore, shared: KeeperShared) {

@@ -23,7 +23,7 @@ export interface PoolShared {
   readonly overloadedMs: (() => Promise<number>) | undefined
 }
 
-/** Of a machine's whole life: ten years. What ends it are rules, never this. */
+/** The longest life of a machine: ten years. Rules end it, never this. */
 const lifeMs = 315_360_000_000
 export function joinPool(
   basics: Basics,

@@ -4,7 +4,7 @@ import { dispatch } from '../../config/dispatch.ts'
 import { newKey } from '../../ssh/new-key.ts'
 import { reachOf } from './reach.ts'
 
-test('a runner is told the intervals of the configuration', () => {
+test('reachOf passes the intervals of the configuration to the runner', () => {
   const config = dispatch.parse({
     ...{ clusterId: 'zzzzz', tokenFile: 't', Containers: { DispatchPrivateKey: 'k', RuntimeEngine: 'podman' } },
     CloudVMs: {

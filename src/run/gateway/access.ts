@@ -51,7 +51,7 @@ export function joinAccess(
 
 const mostTold = 20
 
-/** For whoever looks when a gateway has learned of something. */
+/** For operators who look when a gateway has learned of something. */
 function tellChanges(log: Basics['log'], what: string, table: RouteTable | MemberTable): void {
   table.onChange(names => {
     const told = [...names].slice(0, mostTold).map(name => {

@@ -54,7 +54,7 @@ async function start(replica: GatewayReplica, waiting: Set<string>, signal: Abor
   basics.log.info({ uptimeMs: uptimeMs(), routes: access.routes.size }, 'ready')
 }
 
-/** What of a replica lets requests through. */
+/** The part of a replica that lets requests through. */
 export interface Opening {
   readonly basics: { readonly clock: Pick<Clock, 'sleep'> }
   readonly access: { isReady(): boolean }

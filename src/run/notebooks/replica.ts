@@ -51,7 +51,7 @@ export function makeNotebookReplica(settings: Settings, createTracing?: CreateTr
   const enrolling = joinEnrolment(basics, { owners, sight, due, onMove: listener => connection.onMove(listener) })
   const scaler = new Scaler({ sets: watches.statefulSets, kube, clock, log })
   const { service, feed } = joinActivityService(basics, store, {
-    // Whose a notebook is, no object says reliably: only administrators ask.
+    // No object names the owner of a notebook reliably: only administrators ask.
     kinds: owners.map(owner => ({ owner, ownerOf: () => undefined, isEnding: id => owner.isEnding(id) })),
     ...{ activity, due },
     onKept: (facts, untilMs) => engine.stampKeep(facts, untilMs),

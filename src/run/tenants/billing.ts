@@ -77,7 +77,7 @@ export function joinBilling({ basics, kube, access, settings }: BillingParts): B
         if ((await store.put(entry)) === 'put') sender.wake()
       } catch (error) {
         if (error instanceof RetryLater) throw error
-        // Whatever it is, no right waits for a bill.
+        // No right waits for a bill, whatever the error is.
         log.error({ err: error, tenant: entry.name }, 'a bill cannot be put')
         throw new RetryLater('a bill cannot be put', undefined, { cause: error })
       }

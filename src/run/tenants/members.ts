@@ -32,7 +32,7 @@ export interface TenantMemberParts {
   readonly isKnown: () => boolean
 }
 
-/** Edits of so long are one compare: it reads the whole table, and whoever may edit one LNamespace may do so again and again. */
+/** Edits of so long are one compare: it reads the whole table, and an editor of one LNamespace may write again and again. */
 const gatherMs = 500
 
 /** One replica compares the table after each change of a member, by lease. */

@@ -24,7 +24,7 @@ const againMs = 5_000
 /** There is nothing more to do once it is open. */
 const restMs = 86_400_000
 
-/** Of a server that strangers can reach, and on which only API servers have business. */
+/** Bounds of a server that strangers can reach, and that only API servers need. */
 const bounds = { maxConnections: 512, requestTimeoutSeconds: 5, headersTimeoutSeconds: 5, keepAliveTimeoutSeconds: 90 }
 
 /** Waits until the certificate can be used, and serves until it is closed. */
