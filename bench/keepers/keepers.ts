@@ -130,7 +130,7 @@ async function redisSeconds({ redis }: Site): Promise<number> {
 const eachKib = (without: Rest, idle: Rest, count: number) =>
   round(((idle.rss_mib - without.rss_mib) * 1024) / count, 1)
 
-/** One after another, each on an idle machine, from the request until the machine is told to start it. */
+/** One after another, each on an idle machine, from the request until the machine gets the start. */
 async function startAll(site: Site, { starts, real }: Options): Promise<object> {
   const at = site.replicas.length - 1
   const started: number[] = []

@@ -13,7 +13,7 @@ import { isMisread, readAsked } from '../../src/runner/asked.ts'
 import { nowMs } from './now.ts'
 import { Session } from './session.ts'
 
-/** Of a runner that is not told another. */
+/** The interval of a runner that is given no other. */
 const usualBeatMs = 3000
 
 export interface PlayedOptions {

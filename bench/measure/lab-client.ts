@@ -18,7 +18,7 @@ export interface LabRequest {
   readonly agent: Agent
 }
 
-/** The end of an operation, as its events told it. */
+/** The end of an operation, by its events. */
 export interface End {
   /** The last event, or `no event`. */
   readonly outcome: string

@@ -114,7 +114,7 @@ export function loopHalf(options: HalfOptions): Promise<LoopHalf> {
 /** Nothing is stopped meanwhile. */
 const idle: ConfigInput['idle'] = { enabled: true, rules: [{ name: 'all', idleTimeoutSeconds: 86_400 }] }
 
-/** Starts the processes of those wings that have some. Wings that know of each other are told of each other. */
+/** Starts the processes of those wings that have some. Each gets the settings of the wings that it uses. */
 async function startWings(bench: BenchStack, { wings = [], signal }: HalfOptions): Promise<void> {
   if (wings.includes('tenants')) await startIdleTenants(bench, signal)
   if (wings.includes('apps')) await startIdleApps(bench, signal, wings.includes('idle') ? idle : undefined)

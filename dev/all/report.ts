@@ -1,10 +1,10 @@
-/** What the demo of everything at once prints, and what it demands. */
+/** The report of the demo of everything at once, and its demands. */
 import { prefixes } from '../../src/api/dispatch/parts.ts'
 
 /** One thing that somebody left alone, until it was stopped. */
 export interface Left {
   readonly workload: 'lab' | 'app'
-  /** By events: how long before the stop its people were told. */
+  /** Whether events have warned its people before the stop. */
   readonly warned: boolean
   readonly stopped: boolean
   readonly why: string

@@ -31,7 +31,7 @@ export interface TestGatewayOptions {
   readonly people?: Readonly<Record<string, Pick<Identity, 'username' | 'groups'>>>
 }
 
-/** The report of a gateway, counted by what was told. */
+/** Counts the reports of a gateway. */
 class Counts implements AccessReport {
   readonly verdicts: Verdict['is'][] = []
   readonly cuts: CutReason[] = []

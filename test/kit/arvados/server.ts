@@ -1,6 +1,6 @@
 /**
- * A stand-in for Arvados' API server: its wire, and its rules of containers, as far as a dispatcher uses them. It can be told to
- * answer 503, to do what it is asked and lose the reply, to answer slowly, or with something else.
+ * A stand-in for Arvados' API server: its wire, and its rules of containers, as far as a dispatcher uses them. A test can make it
+ * answer 503, carry out a request and lose the reply, answer slowly, or answer with something else.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

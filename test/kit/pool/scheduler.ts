@@ -59,7 +59,7 @@ export function replicaOf(dispatch: Dispatch, options: ReplicaOptions = {}): Rep
   return { scheduler, passes, stop }
 }
 
-/** Keepers of all machines, played by one: machines boot at once, run what they are given, and end when they are told to. */
+/** Keepers of all machines, played by one: machines boot at once, run what they are given, and end on request. */
 export class Keepers {
   readonly #dispatch: Dispatch
   readonly #own = new Map<string, Ownership>()

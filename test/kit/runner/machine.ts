@@ -181,7 +181,7 @@ function tryKill(pid: number): void {
   }
 }
 
-/** One connection of a keeper, with all that it was told. */
+/** One connection of a keeper, with all entries that it got. */
 export class Connected {
   readonly child: ChildProcess
   readonly keeper: Attached
@@ -221,7 +221,7 @@ export class Connected {
     })
   }
 
-  /** Resolves once what was told so far is so. Rejects when the channel is closed before. */
+  /** Resolves once `look` finds something in the entries so far. Rejects when the channel is closed before. */
   async until<T>(look: (told: readonly Told[]) => T | undefined): Promise<T> {
     for (;;) {
       const found = look(this.told)

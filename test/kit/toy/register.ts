@@ -1,4 +1,4 @@
-/** Only tests load this before the program: it adds the toy kind to a replica that is told where the world of toys is. */
+/** Only tests load this before the program: it adds the toy kind to a replica that knows the address of the world of toys. */
 import { Slots } from '../../../src/base/slots.ts'
 import { joinKind } from '../../../src/run/kind.ts'
 import { addKind } from '../../../src/run/kinds.ts'
