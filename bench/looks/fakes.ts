@@ -83,7 +83,7 @@ async function listen(): Promise<void> {
   const server = createServer(respond)
   server.on('connection', socket => {
     const address = socket.localAddress
-    // Whoever hung up before has none.
+    // A client that hung up before has no address.
     if (address === undefined || !ranks.has(address) || behaviourOf(address) !== 'refused') return
     note(address)
     socket.resetAndDestroy()

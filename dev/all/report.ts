@@ -49,7 +49,7 @@ export interface AllFacts {
   readonly quota: { readonly running: Quota; readonly stopped: Quota }
   readonly bill: {
     readonly tenant: string
-    /** Who pays, as `KEY=VALUE`. */
+    /** The payer, as `KEY=VALUE`. */
     readonly paidBy: readonly string[]
     readonly machines: readonly Amount[]
     readonly total: number

@@ -142,7 +142,7 @@ async function runContainer({ site, tell, signal }: Stage): Promise<AllFacts['co
   return { uuid, tenant: of, machine, state, exitCode, cost, tags, seconds }
 }
 
-/** Who pays, by the tags of a machine that begin as those of billing do. */
+/** The payer, by the tags of a machine that begin as those of billing do. */
 function tagsOf(machine: { readonly tags: Readonly<Record<string, string>> } | undefined): Record<string, string> {
   const { billing } = tagNames('Arvados')
   const all = Object.entries(machine?.tags ?? {}).filter(([name]) => name.startsWith(billing))

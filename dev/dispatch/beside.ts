@@ -25,7 +25,7 @@ export interface BesideOptions extends Pick<ReplicaOptions, 'program' | 'nodeArg
   readonly redisUrl: string
   /** More settings of Redis. */
   readonly redis?: ConfigInput['redis']
-  /** Who may ask for containers. Default: two, whom nobody knows. */
+  /** The users who may ask for containers. Default: two, whom nobody knows. */
   readonly users?: DemoUsers
   /** More for the configuration: of the block, of its cloud, and of others. */
   readonly block?: Partial<NonNullable<ConfigInput['dispatch']>>

@@ -20,8 +20,8 @@ const tenants = 'skylab-tenants'
 const notebooks = 'skylab-notebooks'
 
 /**
- * The text of `k8s/components/tenants/users.acl`. Whoever has this password reaches no key of labs, and whoever has that of
- * `skylab` none of tenants: neither prefix is the beginning of the other, since braces close them.
+ * The text of `k8s/components/tenants/users.acl`. This password reaches no key of labs, and that of `skylab` none of tenants:
+ * neither prefix is the beginning of the other, since braces close them.
  */
 export const tenantsUser = (password = passwordPlace): string => userOf(tenants, password)
 

@@ -10,7 +10,7 @@ import { makeToken } from '../stack/config.ts'
 
 export const pluginFolder = fileURLToPath(new URL('../../plugins', import.meta.url))
 
-/** Who makes the namespace, who works in it first, and who is on call and works in it later. */
+/** One makes the namespace, one works in it first, and one is on call and works in it later. */
 export const names = ['ada', 'grace', 'max'] as const
 export type Name = (typeof names)[number]
 

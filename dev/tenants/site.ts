@@ -89,7 +89,7 @@ export async function startTenants(options: TenantSiteOptions): Promise<TenantSi
   return { cluster, people, replicas, postgres, url: replicas[0]!.url }
 }
 
-/** Who pays where an LNamespace says nothing, and the way to the database: on this machine, so without TLS. */
+/** The payer where an LNamespace names none, and the way to the database: on this machine, so without TLS. */
 export async function billingOf({ host, port, database, user }: Postgres, stateDir: string) {
   const passwordFile = join(stateDir, 'billing.password')
   await writeFile(passwordFile, user, { mode: 0o600 })

@@ -2,8 +2,8 @@
  * The Secrets with the secret variables of an app. Each change that has new values makes one of a new name, and nothing writes it
  * again. It belongs to the PhApplication, and ends with it: pods of before start with their former values.
  *
- * The account may create Secrets and has no other right to them. The right to patch one would read those of the whole cluster: the
- * API server names a value in its own refusal of a JSON patch that copies it, before any admission policy is asked.
+ * The account may create Secrets and has no other right to them. With a right to patch one it could read those of the whole cluster:
+ * the API server names a value in its own refusal of a JSON patch that copies it, before any admission policy is asked.
  */
 import { appLabels } from '../apps/words.ts'
 import type { KubeClient } from '../kube/client.ts'

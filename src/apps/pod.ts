@@ -10,7 +10,7 @@ import { containerForm, others, podForm } from './pod-forms.ts'
 import type { AppSpec, InstanceType } from './spec.ts'
 import { ownMounts, type Storage, storageOf } from './volumes.ts'
 
-/** The group of files where the app names none, if it may not be root. */
+/** The group of files where the app names none, if it must not be root. */
 const defaultGroupId = 1_000
 
 /**

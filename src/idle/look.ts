@@ -27,7 +27,7 @@ const notAsked: Look = { kind: 'seen', busy: false, ageMs: undefined, source: un
 export const isFresh = (owner: Pick<WorkloadOwner, 'silenceMs'>): boolean => owner.silenceMs() < freshMs
 
 /**
- * @returns undefined if it may not be asked now: nothing recent is known of its pod, or another replica may ask it by now
+ * @returns undefined if it must not be asked now: nothing recent is known of its pod, or another replica may ask it by now
  * @throws {RetryLater} {KubeError} when its credential cannot be read, and the reason of the signal
  */
 export async function lookAt(

@@ -4,7 +4,7 @@
  */
 import type { KubeObject } from '../base/domain.ts'
 
-/** An object that may not be read yet. */
+/** An object that is perhaps not read yet. */
 export interface SeenObject {
   readonly name: string
   readonly namespace: string | undefined

@@ -9,7 +9,7 @@ import type { Store } from './store.ts'
 export interface OnRedis {
   readonly basics: Pick<Basics, 'clock' | 'log'>
   readonly store: Pick<Store, 'connection' | 'keys'>
-  /** The commands that the user of Redis may not call. Default: those of replicas. */
+  /** The commands that the user of Redis has no right to call. Default: those of replicas. */
   readonly missing?: (connection: Store['connection'], keys: Store['keys']) => Promise<readonly string[]>
 }
 

@@ -139,8 +139,8 @@ export async function missingRightsOfGateway(
 }
 
 /**
- * Lists the commands that this connection's user is not allowed to call on keys of its installation, or `hmget` if it may not read
- * who is in which tenant. The server judges.
+ * Lists the commands that this connection's user is not allowed to call on keys of its installation, or `hmget` if it has
+ * no right to read who is in which tenant. The server judges.
  * @param tenants keys of those who serve tenants, where a process reads them
  * @throws {RetryLater} when Redis does not answer, or permits no scripts
  */

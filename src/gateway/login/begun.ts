@@ -23,8 +23,8 @@ export const begunMs = 600_000
 /** Logins of one browser at once, such as of tabs that it restores. */
 const mostBegun = 4
 /**
- * One for each login, so that tabs do not disturb each other. An app's script may not set them, as `loginCookie`: else its author
- * begins a login, and the script ends it in the browser of a visitor.
+ * One for each login, so that tabs do not disturb each other. An app's script must not set them, as with `loginCookie`: else its
+ * author begins a login, and the script ends it in the browser of a visitor.
  */
 const prefix = '__Host-Http-skylab-begun-'
 const name = 'gateway begun'

@@ -93,7 +93,7 @@ export interface WorkloadOwner {
   /** Milliseconds since the watches of its pods heard from the API server. */
   silenceMs(): number
   /**
-   * @returns undefined if it may not be stopped now: an operation runs, or Redis knows it with another pod
+   * @returns undefined if it must not be stopped now: an operation runs, or Redis knows it with another pod
    * @throws {RetryLater} when Redis does not answer, or its data are not trusted yet
    */
   read(facts: WorkloadFacts): Promise<Known | undefined>

@@ -119,7 +119,7 @@ export class Authorizer {
       if (challenge.scheme === 'basic') return this.#basic(text)
       return await unlessAborted(this.#bearer(challenge).header, signal)
     } catch (error) {
-      // The registry may not ask for unavailable credentials the next time.
+      // Perhaps the registry's next challenge needs none of the unavailable credentials.
       this.#challenge = undefined
       throw error
     }

@@ -1,4 +1,4 @@
-/** Decides who is a member of a group, as gateways do: an LNamespace lists its members; any other group is read from the identity. */
+/** Decides who is a member of a group, as gateways do: an LNamespace lists its members; else the identity decides. */
 import type { IsMember } from '../../appcontrol/sights.ts'
 import { hasNamespace, mayBeGroup, membersOf } from '../../apps/members.ts'
 import type { AppsConfig } from '../../config/apps.ts'

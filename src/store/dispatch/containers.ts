@@ -121,7 +121,7 @@ export class ContainerStore {
   }
 
   /**
-   * Changes a container that has not ended. A waiting one is cancelled at once; the keeper of a machine kills a running one first.
+   * Changes a container that has not ended. A waiting one is cancelled at once; one that a machine has is killed first.
    * Priority 0 stops a container that a machine was asked to run, and only keeps a waiting one from being scheduled.
    * @param owner if only a container of this owner is meant
    * @returns `none`: there is no such container (of this owner); `often`: it has so many events that its owner may only

@@ -14,7 +14,7 @@ import type { ArvadosServer } from './server.ts'
 
 export const owner = 'arvados:stand-in'
 
-/** One that can be written. */
+/** A container that can be written. */
 export const translated = (more: object = {}): Exclude<Translated, { why: string }> => ({
   ...container({ view: view(owner, 1) }),
   ...more,

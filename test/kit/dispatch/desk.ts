@@ -21,7 +21,7 @@ export const before = 'before-all-tasks'
 const commandMs = 60_000
 const patience = { timeout: 60_000, interval: 50 }
 
-/** As `expect.poll`, which tests side by side may not call. */
+/** As `expect.poll`, which tests side by side must not call. */
 export async function eventually<T>(
   ask: () => T | Promise<T>,
   check: (found: Assertion<void, Awaited<T>>) => void,

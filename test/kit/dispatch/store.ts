@@ -113,7 +113,7 @@ export class Dispatch {
     return new ContainerStore({ connection, ...of, activeBytes })
   }
 
-  /** Takes the schedule lease from whoever has it. */
+  /** Takes the schedule lease from its holder. */
   async schedule(token = this.token): Promise<void> {
     await this.store.redis.set(this.store.keys.dispatch.scheduleLease, token)
   }

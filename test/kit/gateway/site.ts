@@ -129,7 +129,7 @@ export class GatewaySite {
     await this.#learned(`"${id}@${generation}"`)
   }
 
-  /** Who is in a group, by an LNamespace. Resolves when all gateways know. */
+  /** Sets the members of a group, by an LNamespace. Resolves when all gateways know. */
   async group(name: string, users: readonly string[]): Promise<void> {
     this.#generation += 1
     const generation = this.#generation

@@ -47,9 +47,9 @@ export class LoginIssuer {
   readonly #server: Server
   readonly #key: PrivateKey
   #provider: Provider
-  /** Who can log in, and goes on. Tests change it. */
+  /** The people who can log in, and stay logged in. Tests change it. */
   readonly people = new Map<string, IssuedPerson>()
-  /** Who logs in next. */
+  /** The person who logs in next. */
   person = 'ada'
   /** Paths of requests, in order. */
   readonly asked: string[] = []

@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * A command that writes down its begin, then looks whether another run of its container is alive, on any machine. Whoever comes
- * second sees the first. It ends by itself after `seconds`.
+ * A command that writes down its begin, then looks whether another run of its container is alive, on any machine. The second
+ * run sees the first. It ends by itself after `seconds`.
  */
 export const audited = (folder: string, seconds: number): string => `
 echo "$$" >> ${folder}/$SKYLAB_CONTAINER_UUID.pids

@@ -14,7 +14,7 @@ interface Question {
   readonly spec: object
 }
 
-/** Who asks: a user, the member of a group, or an account. */
+/** The requester: a user, the member of a group, or an account. */
 const asking = ({ kind, name, namespace }: Subject) =>
   kind === 'Group'
     ? { user: 'somebody', groups: [name] }
