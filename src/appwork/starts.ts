@@ -82,7 +82,7 @@ export class Starts {
     onEnded(intent, app, outcome)
   }
 
-  /** The app at the generation that the user saw, or a later one. Another replica may have told of it before our watch did. */
+  /** The app at the generation that the user saw, or a later one. Another replica may have seen it before our watch did. */
   async #upToDate(intent: TakenIntent, signal: AbortSignal): Promise<Fact | undefined> {
     const { kube, world } = this.#options
     const app = this.#seen(intent)

@@ -27,26 +27,26 @@ describe('dutyOf', () => {
     ['nothing is owed when both wait', entry(waiting), locked, undefined],
     ['nothing is owed when both run', entry(running), begun, undefined],
     [
-      'its start is told first when it runs',
+      'its start is owed first when it runs',
       entry(running),
       locked,
       update({ state: 'Running', started_at: '1970-01-01T00:00:01.000Z' }),
     ],
     [
-      'its start is told first when it has ended',
+      'its start is owed first when it has ended',
       entry(complete),
       locked,
       update({ state: 'Running', started_at: '1970-01-01T00:00:01.000Z' }),
     ],
     [
-      'its end is told when its start was',
+      'its end is owed when Arvados has its start',
       entry(complete),
       begun,
       update({ state: 'Complete', exit_code: 3, ...cost }),
     ],
-    ['its reason is told when it was cancelled before its start', entry(stopped), locked, failed('no type fits')],
+    ['its reason is owed when it was cancelled before its start', entry(stopped), locked, failed('no type fits')],
     [
-      'its reason is told when it was cancelled as it ran',
+      'its reason is owed when it was cancelled as it ran',
       entry({ ...stopped, startedMs: 1_000 }),
       begun,
       update({
@@ -100,7 +100,7 @@ describe('dutyOf', () => {
     ['it is forgotten when both have ended', entry(complete), ended, { do: 'forget' }],
     ['it is forgotten when its lock is gone and it has ended', entry(stopped, true), others, { do: 'forget' }],
     ['it is forgotten when Arvados has ended it and the record is gone', entry(null), ended, { do: 'forget' }],
-    ['its end is told when the record is gone', entry(null), begun, failed('its record is gone')],
+    ['its end is owed when the record is gone', entry(null), begun, failed('its record is gone')],
   ])('finds that %s', (_, mirrored, theirs, duty) => {
     expect(dutyOf(mirrored, theirs)).toEqual(duty)
   })

@@ -51,8 +51,8 @@ export type ToRunner =
   | { readonly type: 'ack'; readonly uuid: string; readonly run: number; readonly seq: number }
 
 /**
- * The state of a run, as its machine reports it. `stale`: its supervisor was lost. Its processes are killed then, and once none is left it has
- * an end, without an exit code. The machine is broken.
+ * The state of a run, as its machine reports it. `stale`: its supervisor was lost. Its processes are killed then, and once none is
+ * left it has an end, without an exit code. The machine is broken.
  */
 export type RunState = 'starting' | 'running' | 'ended' | 'stale'
 

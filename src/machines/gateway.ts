@@ -1,4 +1,4 @@
-/** Where replicas find the tunnel of a run, as its machine told its port. Pure. */
+/** The address of a run's tunnel for replicas, with the port that its machine reported. Pure. */
 import type { Gateway } from '../dispatch/protocol.ts'
 
 /** @param address of the machine's SSH server, as we see it. @returns undefined where the run has none */

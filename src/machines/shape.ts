@@ -13,7 +13,7 @@ import type { Keeping } from './insisting.ts'
 import type { LinkHandlers, RunnerLink, Teach } from './ports.ts'
 import type { Sight } from './sight.ts'
 
-/** The secret of a machine, which its creation needs and Redis keeps sealed. An adopted machine may have only the digest of its secret, from its tag. */
+/** A machine's secret for its creation, sealed in Redis. An adopted machine may have only the digest of it, from its tag. */
 export type MachinePlan = { readonly secret: string } | { readonly digest: string }
 
 export type MachineFields = OperationFields

@@ -34,8 +34,8 @@ export type Decision =
   | { readonly what: 'fail'; readonly container: At; readonly why: string }
 
 /**
- * `changed`: a record has changed since it was read. `held`: the machine is on hold. `wait`: machines were not asked yet that may run
- * the container.
+ * `changed`: a record has changed since it was read. `held`: the machine is on hold. `wait`: machines were not asked yet that may
+ * run the container.
  */
 export type Outcome = 'done' | 'changed' | 'held' | 'wait'
 
