@@ -1,4 +1,4 @@
-/** The clients of the bench, a process of its own: raw connections that send what they are told, and count. */
+/** The clients of the bench, a process of its own: raw connections that send on request, and count. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { percentile, round } from '../measure/statistics.ts'

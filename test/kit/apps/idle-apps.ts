@@ -117,7 +117,7 @@ export class IdleApps {
     if (Number(floor) > Number(seconds) * 1_000 - ms) await moveBack(redisClient, keys.activityFloor, ['floor'], ms)
   }
 
-  /** Lets time pass since gateways told. */
+  /** Lets time pass since gateways reported. */
   async passForGateways(ms: number): Promise<void> {
     const { redisClient, keys } = this.fleet
     const key = keys.activityFlushed('app')
