@@ -38,7 +38,7 @@ export class AppTeller {
     this.#gathering = new Gathering({
       clock,
       tell: key => this.#tell(key),
-      onError: error => logUnexpected(log, error, 'events of apps cannot be told'),
+      onError: error => logUnexpected(log, error, 'events of apps cannot be reported'),
     })
     sights.apps.on(({ type, namespace, name }) => {
       const key = keyOf(namespace, name)

@@ -65,10 +65,12 @@ describe('crossProblems of idle', () => {
   })
 })
 
-it('crossProblems has a problem when traffic of apps could be told too late', () => {
+it('crossProblems has a problem when traffic of apps could be reported too late', () => {
   const ofApps = (idleTimeoutSeconds: number, kinds = ['app']) =>
     problemsOf({ rules: [rule('a', { match: { kinds }, idleTimeoutSeconds, warnSeconds: 0 })] })
-  expect(ofApps(59)).toEqual(['idle.rules.0.idleTimeoutSeconds: is less than 60, so traffic could be told too late'])
+  expect(ofApps(59)).toEqual([
+    'idle.rules.0.idleTimeoutSeconds: is less than 60, so traffic could be reported too late',
+  ])
   expect([...ofApps(60), ...ofApps(1, ['lab'])]).toEqual([])
 })
 

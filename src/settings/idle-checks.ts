@@ -55,13 +55,13 @@ function sourceProblems({ match, sources, idleTimeoutSeconds }: IdleRule, key: s
 
 const mayBe = ({ kinds }: IdleRule['match'], kind: WorkloadKind): boolean => kinds === undefined || kinds.includes(kind)
 
-/** By the last flush of a gateway, and the silence after which it asks first, a use can be untold for 47 s. */
+/** By the last flush of a gateway, and the silence after which it asks first, a use can be unreported for 47 s. */
 const shortestOfTraffic = 60
 
 function trafficProblems({ match: { kinds }, sources, idleTimeoutSeconds }: IdleRule, key: string): string[] {
   const isApart = !kinds?.includes('app') || !sources.includes('traffic') || idleTimeoutSeconds === undefined
   if (isApart || idleTimeoutSeconds >= shortestOfTraffic) return []
-  return [`${key}.idleTimeoutSeconds: is less than ${shortestOfTraffic}, so traffic could be told too late`]
+  return [`${key}.idleTimeoutSeconds: is less than ${shortestOfTraffic}, so traffic could be reported too late`]
 }
 
 const measured: Kinds = ['lab', 'app']

@@ -39,7 +39,7 @@ export class Teller {
     this.#gathering = new Gathering({
       clock,
       tell: name => this.#tell(name),
-      onError: error => logUnexpected(log, error, 'events of tenants cannot be told'),
+      onError: error => logUnexpected(log, error, 'events of tenants cannot be reported'),
     })
     const { lnamespaces, clusterRoles, clusterRoleBindings } = world.sights
     lnamespaces.on(change => this.#seen(change))

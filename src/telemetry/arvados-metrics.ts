@@ -22,7 +22,7 @@ export function createArvadosMetrics(registry: Registry) {
     }),
     owed: new Gauge({
       name: 'skylab_arvados_owed',
-      help: 'Containers of which Arvados is to be told something, as the replica sees them that mirrors; 0 at the others',
+      help: 'Containers with a report that Arvados does not have yet, as the replica that mirrors sees them; 0 at the others',
       registers,
     }),
   }

@@ -36,7 +36,7 @@ export function createDispatchGauges(registry: Registry, sources: DispatchGaugeS
   })
   new Gauge({
     name: 'skylab_dispatch_spool_lag_seconds',
-    help: 'Time since this replica was told the oldest entry of a runner’s spool that it has not stored yet; 0 without one',
+    help: 'Time since this replica got the oldest entry of a runner’s spool that it has not stored yet; 0 without one',
     registers: [registry],
     collect() {
       this.set(sources.spoolLagSeconds())

@@ -79,7 +79,7 @@ async function enter(stream: TLSSocket, { pin, keys }: Gateway, target: TunnelTa
   await new Promise(resolve => stream.once('secureConnect', resolve))
   const certificate = stream.getPeerCertificate().raw
   if (certificate === undefined || !isSameProof(pinOf(certificate), pin))
-    throw new TunnelFailed('stranger', 'its certificate is not the one that was told')
+    throw new TunnelFailed('stranger', 'its certificate is not the one that its machine reported')
   const binding = stream.exportKeyingMaterial(exporterBytes, exporterLabel, noContext)
   const proofs = keys.map(key => requestProof(key, { certificate, binding }))
   const answers = keys.map((key, index) => answerProof(key, proofs[index]!))

@@ -8,7 +8,7 @@ import type { labStatus } from './schemas.ts'
 export const createWords = `The answer comes when the creation is queued; its events report how it goes on. A lab that has failed is removed first.
 Nobody can create the lab of another user, not even an administrator.
 
-**Do not follow the 303.** It only says that the creation is accepted. Most clients follow it unless they are told not to, and then
+**Do not follow the 303.** It only says that the creation is accepted. Most clients follow it unless configured otherwise, and then
 report another answer: by default \`Location\` is the route of administrators, so the user gets 403 although the lab is being
 created. Choose one of these:
 - send \`Prefer: return=minimal\`: the answer is 201 with the same \`Location\`, and no client follows that. This is the way for

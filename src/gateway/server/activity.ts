@@ -47,7 +47,7 @@ export class Activity {
         return { ms: flushMs }
       },
       failed: error => {
-        logUnexpected(log, error, 'activity could not be told')
+        logUnexpected(log, error, 'activity could not be reported')
         return { ms: againMs }
       },
     })
@@ -92,7 +92,7 @@ export class Activity {
     const { traffic, log } = this.#options
     await this.#loop.stop()
     const uses = this.#untold()
-    await traffic.leave(uses).catch(error => logUnexpected(log, error, 'the last activity could not be told'))
+    await traffic.leave(uses).catch(error => logUnexpected(log, error, 'the last activity could not be reported'))
   }
 
   #tell(id: string): Promise<boolean> {
