@@ -13,7 +13,7 @@ export interface EndedLimits {
   readonly keepMs: number
   /** Ended containers. */
   readonly containers: number
-  /** Of all outputs, and of the records of ended containers. Outputs of running containers count, and are never dropped. */
+  /** Of all outputs, and of the records of ended containers. Outputs of those that run or wait count, and are never dropped. */
   readonly bytes: number
 }
 
