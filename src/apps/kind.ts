@@ -115,12 +115,11 @@ function sourcesOf(world: AppWorld): readonly Source[] {
     ...{ watch: sights[watch], keysOf },
   })
   const ofChild = (change: Change<Fact>) => ofObject(change, world)
-  const made = (watch: AppWatch, keysOf: Source['keysOf']): Source => ({ ...source(watch, keysOf), made: true })
   return [
     source('applications', change => ofApplication(change, world)),
-    made('deployments', ofChild),
-    made('services', ofChild),
-    made('networkPolicies', ofChild),
+    source('deployments', ofChild),
+    source('services', ofChild),
+    source('networkPolicies', ofChild),
     source('pods', ofPod),
   ]
 }

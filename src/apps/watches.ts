@@ -17,6 +17,8 @@ export interface WatchedKind {
   readonly selector?: string
   /** Default: all namespaces. */
   readonly namespace?: string
+  /** As `Source.made`. */
+  readonly made?: boolean
 }
 
 /** Beside what we own: another's writes there are none of ours, so they are not compared. */
@@ -44,11 +46,11 @@ export const appWatches = {
       ...[...stampKeys, ...Object.values(appAnnotations)].map(name => ['metadata', 'annotations', name]),
     ],
   },
-  deployments: { apiVersion: 'apps/v1', kind: 'Deployment', paths: content, selector },
-  services: { apiVersion: 'v1', kind: 'Service', paths: content, selector },
+  deployments: { apiVersion: 'apps/v1', kind: 'Deployment', paths: content, selector, made: true },
+  services: { apiVersion: 'v1', kind: 'Service', paths: content, selector, made: true },
   networkPolicies: {
     ...{ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' },
-    ...{ paths: content, selector },
+    ...{ paths: content, selector, made: true },
   },
   pods: { apiVersion: 'v1', kind: 'Pod', paths: labels, selector },
 } as const satisfies Record<string, WatchedKind>
