@@ -4,10 +4,11 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { Later } from '../base/later.ts'
-import { type Asked, Lane } from './lane.ts'
+import { type Asked, Lane, type LaneOptions } from './lane.ts'
 import { Places } from './places.ts'
 
-export interface QueueOptions {
+/** `passing` and `groupOf` are those of keys that are not urgent. */
+export interface QueueOptions extends Pick<LaneOptions, 'passing' | 'groupOf'> {
   readonly clock: Clock
   /** Time in which the events of one change are gathered. */
   readonly gatherMs: number
@@ -15,10 +16,6 @@ export interface QueueOptions {
   readonly room: number
   /** The share that a key counts for, from when it begins to wait to the end of its look. */
   readonly shareOf: (key: string) => string
-  /** How many later keys of its share may pass one that is not urgent. Default: none */
-  readonly passing?: number
-  /** The group of a key that is not urgent; see `LaneOptions`. Default: one for all */
-  readonly groupOf?: (key: string) => string
   /** Called when a key can be taken. */
   readonly onReady: () => void
 }
