@@ -163,15 +163,13 @@ describe('install says what a machine lacks', () => {
   })
 
   test('when its copy ends before there was any input', async () => {
-    const answer = (command: string): Answer => {
-      if (command.startsWith('cat ')) return says(site.secret)
-      if (command.includes('uname')) return says(`skylab machine ${machineHere}\n`)
-      return channel => {
-        channel.stderr.write('mkdir: no')
-        channel.exit(1)
-        channel.end()
-      }
+    const fails: Answer = channel => {
+      channel.stderr.write('mkdir: no')
+      channel.exit(1)
+      channel.end()
     }
+    const survey = says(`skylab machine ${machineHere}\n`)
+    const answer = site.proved(command => (command.includes('uname') ? survey : fails))
     const machine = await site.connect(await site.liar({ answer }))
     const messages = new Set<string>()
     // The first answers come in several parts, and the race is another one then.

@@ -2,7 +2,7 @@
 import { connect } from '../connect.ts'
 import type { ConnectOptions, Machine } from '../machine.ts'
 import { someKey } from './keys.ts'
-import { Liar, type LiarOptions } from './liar.ts'
+import { type Answer, Liar, type LiarOptions, says } from './liar.ts'
 import { Sshd, type SshdOptions } from './sshd.ts'
 
 /** One to a file. Its `end` goes to `afterEach`. */
@@ -21,6 +21,11 @@ export class Site {
     const server = await Liar.start(options)
     this.onEnd(() => server.stop())
     return server
+  }
+
+  /** Answers of a liar that shows the secret, and does what it likes with all other commands. */
+  proved(answer: (command: string) => Answer): (command: string) => Answer {
+    return command => (command.startsWith('cat ') ? says(this.secret) : answer(command))
   }
 
   async connect(server: { address: string; user?: string }, over: Partial<ConnectOptions> = {}): Promise<Machine> {
