@@ -68,7 +68,7 @@ export function aclLine({ name, password, keyPrefix, more = [] }: AclUser): stri
 }
 
 /**
- * One line of an ACL file: the user of processes that run containers on machines. Of the keys of tenants it reads only the
+ * One line of an ACL file: the user of the replicas of dispatch. This user may read one key of tenants, which is the table of
  * members.
  * @param tenants `redis.keyPrefix` of those who serve tenants
  */

@@ -1,7 +1,7 @@
 /**
- * The tables of members: who is in a group, as its LNamespace says. Controllers of apps write one, for gateways, and those of
- * tenants another one, for replicas that run containers. A group without an entry has no LNamespace. Of two LNamespaces with
- * one name, the newer one has the entry.
+ * Two tables list the members of groups, by their LNamespaces. Controllers of apps write one, and gateways read it. Controllers
+ * of tenants write the other, and the replicas of dispatch read it. A group without an entry has no LNamespace. If two
+ * LNamespaces have one name, the newer one has the entry.
  */
 import { z } from 'zod'
 import type { Billing } from '../../base/bill.ts'
