@@ -156,6 +156,15 @@ describe('Sudo', () => {
     expect(bound()).toEqual(['idp:oda'])
   })
 
+  test('ends a grant of another replica when the watch does not show it yet', async () => {
+    const [one, other] = [replica(), replica()]
+    await tenants.made('a', spec)
+    tenants.api.stall(other.world.sights.lnamespaces as never)
+    await one.sudo.grant('a', ann, wish)
+    expect(await other.sudo.end('a', ann)).toBe(true)
+    expect(stored()).toBeUndefined()
+  })
+
   test('judges again when somebody has edited the LNamespace meanwhile', async () => {
     const { sudo, world } = replica()
     await tenants.made('a', spec)

@@ -85,6 +85,8 @@ export class Sudo {
   async end(name: string, caller: Identity): Promise<boolean> {
     const { username: user } = this.#somebody(caller)
     let hadAny = false
+    // The watches may lack the grant of another replica: it would stand, and its holder would believe that he has none.
+    await this.#read(name, agentOf('end', user))
     await this.#write(name, user, 'end', fact => {
       const left = withoutGrantsOf(user, fact, this.#options.clock.wallMs())
       hadAny ||= left !== undefined
@@ -128,7 +130,7 @@ export class Sudo {
       const grants = listOf(fact)
       if (grants === 'done') return fact
       const { ref, uid, resourceVersion } = fact
-      const agent = `sudo ${what} user=${encodeURIComponent(user)}`
+      const agent = agentOf(what, user)
       const patch = { status: { grants: grants.length === 0 ? null : grants } }
       try {
         const answer = await kube.patch({ ...ref, uid }, patch, { resourceVersion, subresource: 'status', agent })
@@ -140,15 +142,16 @@ export class Sudo {
       } catch (error) {
         if (!isStale(error)) throw error
       }
-      await this.#read(fact, agent)
+      await this.#read(name, agent)
     }
     throw unavailable('others write this LNamespace all the time')
   }
 
-  async #read(known: Fact, agent: string): Promise<void> {
-    const object = await this.#options.kube.get(known.ref, { agent })
+  async #read(name: string, agent: string): Promise<void> {
+    const known = this.#sight.get(name)
+    const object = await this.#options.kube.get({ ...tenantParent, name }, { agent })
     if (object) this.#laid(object)
-    else this.#sight.layGone(known)
+    else if (known) this.#sight.layGone(known)
   }
 
   #laid(object: KubeObject): Fact | undefined {
@@ -160,6 +163,8 @@ export class Sudo {
     return this.#options.world.sights.lnamespaces
   }
 }
+
+const agentOf = (what: string, user: string): string => `sudo ${what} user=${encodeURIComponent(user)}`
 
 const grantOf = (fact: Fact, id: string): Grant | undefined => grantsIn(fact).find(grant => grant.id === id)
 

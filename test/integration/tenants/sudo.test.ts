@@ -30,9 +30,12 @@ const user = (name: string) => ({ kind: 'User', name })
 const eligible = [user('idp:ann'), { kind: 'Group', name: 'idp:oncall' }]
 const wish = { ttlSeconds: 600, reason: 'the queue is stuck' }
 
+/** Waits until each replica shows it: one that does not yet answers 404. */
 async function made(spec: object = { sudo: { eligible } }): Promise<string> {
   const name = await fleet.make(spec)
   await fleet.says(name, 'Ready', 'Ready')
+  for (const replica of fleet.replicas.keys())
+    await eventually(`${name} is shown`, async () => (await call(replica, 'GET', `/${name}`, 'eve')).status === 200)
   return name
 }
 
