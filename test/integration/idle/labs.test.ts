@@ -119,6 +119,13 @@ describe.concurrent('a lab that is used', () => {
   test('is kept by what is reported of it', async () => {
     const lab = await labs().make()
     const owner = activityOf(lab.user)
+    for (const url of fleet().urls) {
+      const there = new ActivityClient(() => url, lab.user.token)
+      await eventually(
+        'the lab is known',
+        async () => (await there.ask('POST', `${pathOf(lab)}/activity`)).status === 204,
+      )
+    }
     for (let count = 1; count <= 7; count++) {
       expect((await owner.ask('POST', `${pathOf(lab)}/activity`)).status).toBe(204)
       await lab.fake.nextAsked()

@@ -8,6 +8,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net'
 import { labPort } from '../../../src/labs/env.ts'
 
+/** A replica whose watch lags takes a new workload, finds no pod, and keeps it from the others for 20 s. */
+const hangingMs = 60_000
+
 /** What the server shows, or how it fails. Times are ms since the epoch. */
 export type Behaviour =
   | {
@@ -90,7 +93,7 @@ export class FakeJupyter {
   }
 
   /** Resolves when it was asked that often in all. */
-  async untilAsked(count: number, signal: AbortSignal = AbortSignal.timeout(30_000)): Promise<void> {
+  async untilAsked(count: number, signal: AbortSignal = AbortSignal.timeout(hangingMs)): Promise<void> {
     while (this.#asked.length < count) await once(this.#events, 'asked', { signal })
   }
 
