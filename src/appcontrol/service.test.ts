@@ -145,6 +145,51 @@ describe('AppService.stop', () => {
   })
 })
 
+describe('while the watch lags', () => {
+  beforeEach(() => {
+    site.declare('a', { uid: 'u', spec: { stop: false, scope: 'public' } })
+    site.api.live = false
+  })
+
+  test.each([true, false])(
+    'AppService.stop writes %s when the watch shows that it is so, and another one undid it',
+    async stop => {
+      site.declare('a', { uid: 'u', spec: { stop } })
+      site.api.show()
+      site.declare('a', { uid: 'u', spec: { stop: !stop } })
+      expect((await site.service.stop('a', ann, stop)).detail.stop).toBe(stop)
+      expect(specOf('a').stop).toBe(stop)
+    },
+  )
+
+  test('AppService.change takes access away that another one has just given', async () => {
+    site.api.show()
+    site.declare('a', { uid: 'u', spec: { scope: 'group' } })
+    site.api.show()
+    site.declare('a', { uid: 'u', spec: { scope: 'public' } })
+    await site.service.change('a', ann, { scope: 'group' })
+    expect(specOf('a').scope).toBe('group')
+  })
+
+  test('AppService stops and deletes an app that the watch does not show yet', async () => {
+    site.declare('new')
+    await site.service.stop('new', ann, true)
+    expect(specOf('new').stop).toBe(true)
+    site.declare('newer', { namespace: 'others', spec: { groupName: 'others' } })
+    await expect(site.service.delete('newer', ann)).rejects.toEqual(refused(403))
+    await site.service.delete('newer', eve)
+    expect(site.object('newer', 'others')).toBeUndefined()
+  })
+
+  test('AppService deletes an app when the watch shows that its former namesake is being deleted', async () => {
+    site.api.show()
+    await site.service.delete('a', ann)
+    site.declare('a', { uid: 'u2' })
+    await site.service.delete('a', ann)
+    expect(site.object('a')).toBeUndefined()
+  })
+})
+
 describe('If-Match', () => {
   test.each([
     ['another version', '"u.9"', 412],

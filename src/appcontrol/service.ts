@@ -75,7 +75,8 @@ export interface Apps {
   /** @throws {ApiError} 412 when `ifMatch` names another version, 422 */
   change(id: string, asker: Asker, change: AppChange, ifMatch?: string): Promise<AppVersion>
   stop(id: string, asker: Asker, stop: boolean, ifMatch?: string): Promise<AppVersion>
-  delete(id: string, asker: Asker, ifMatch?: string): Promise<void>
+  /** @returns the app as it was */
+  delete(id: string, asker: Asker, ifMatch?: string): Promise<AppVersion>
   /** The events of an app after the one that the client names, else all that are kept; they go on until it is gone. */
   events(
     id: string,
@@ -181,8 +182,8 @@ export class AppService implements Apps {
     return this.#version(await this.#options.writer.patch(write, wished))
   }
 
-  async delete(id: string, asker: Asker, ifMatch?: string): Promise<void> {
-    await this.#options.writer.delete(this.#write(id, asker, 'delete', ifMatch))
+  async delete(id: string, asker: Asker, ifMatch?: string): Promise<AppVersion> {
+    return this.#version(await this.#options.writer.delete(this.#write(id, asker, 'delete', ifMatch)))
   }
 
   async events(id: string, asker: Asker, lastEventId: string | undefined, signal: AbortSignal) {
@@ -191,7 +192,7 @@ export class AppService implements Apps {
 
   #write(id: string, asker: Asker, verb: string, ifMatch: string | undefined): AppWrite {
     const what = `${verb} user=${encodeURIComponent(asker.caller.username)}`
-    return { what, ifMatch, app: () => this.#app(id, asker) }
+    return { id, what, ifMatch, app: () => this.#app(id, asker) }
   }
 
   #app(id: string, asker: Asker): Fact {

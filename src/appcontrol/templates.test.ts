@@ -73,6 +73,29 @@ describe('TemplateService', () => {
     expect(site.api.writes).toHaveLength(writes)
   })
 
+  test('writes and deletes what stands, whatever the watch shows', async () => {
+    const { etag } = await site.templates.put('a', wish(), root)
+    site.api.live = false
+    site.template('a', { ...(standing('a')!.spec as object), name: 'B' })
+    await site.templates.put('a', wish(), root)
+    expect(standing('a')!.spec).toMatchObject({ name: 'A' })
+    site.api.show()
+    site.api.remove({ apiVersion: standing('a')!.apiVersion, kind: 'PhAppTemplate', name: 'a', namespace: 'hub' })
+    await expect(site.templates.put('a', wish(), root, etag)).rejects.toEqual(refused(412))
+    expect((await site.templates.put('a', wish(), root)).isNew).toBe(true)
+    site.template('b', { name: 'b' })
+    await site.templates.delete('b', root)
+    expect(standing('b')).toBeUndefined()
+  })
+
+  test('makes a template anew when the watch still shows the one that was deleted', async () => {
+    await site.templates.put('a', wish(), root)
+    site.api.live = false
+    site.api.remove({ apiVersion: standing('a')!.apiVersion, kind: 'PhAppTemplate', name: 'a', namespace: 'hub' })
+    expect((await site.templates.put('a', wish(), root)).isNew).toBe(true)
+    expect(standing('a')).toBeDefined()
+  })
+
   test('binds a change to a version', async () => {
     await expect(site.templates.put('a', wish(), root, '*')).rejects.toEqual(refused(412))
     const { etag } = await site.templates.put('a', wish(), root)

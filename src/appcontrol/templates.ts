@@ -52,7 +52,8 @@ export interface Templates {
   ): Promise<TemplateVersion & { readonly isNew: boolean }>
   /** @throws {ApiError} 409 when there is one of this id, 422 */
   make(id: string, wish: TemplateWish, by: Caller): Promise<TemplateVersion>
-  delete(id: string, by: Caller, ifMatch?: string): Promise<void>
+  /** @returns the template as it was */
+  delete(id: string, by: Caller, ifMatch?: string): Promise<TemplateVersion>
 }
 
 type Caller = Pick<Identity, 'username'>
@@ -100,15 +101,23 @@ export class TemplateService implements Templates {
     const { namespace, writer, secretPatterns: patterns } = this.#options
     if (namespace === undefined) throw off()
     const what = `put user=${encodeURIComponent(username)}`
-    if (!this.#standing(id)) {
-      if (ifMatch !== undefined) throw changed('template')
-      const { fact, isNew } = await this.#create(id, namespace, wish, what)
-      if (isNew) return { ...this.#version(fact), isNew }
-    }
     const specOf = (fact: Fact) => unmasked(wish, templateOf(fact), patterns)
     const wished = (fact: Fact) => ({ spec: replacing(specOf(fact), asObject(fact.owned.spec)) })
-    const fact = await writer.patch({ what, ifMatch, app: () => this.#fact(id) }, wished)
-    return { ...this.#version(fact), isNew: false }
+    for (let isFirst = true; ; isFirst = false) {
+      if (ifMatch === undefined && !this.#standing(id)) {
+        const { fact, isNew } = await this.#create(id, namespace, wish, what)
+        if (isNew) return { ...this.#version(fact), isNew }
+      }
+      try {
+        const fact = await writer.patch({ id, what, ifMatch, app: () => this.#fact(id) }, wished)
+        return { ...this.#version(fact), isNew: false }
+      } catch (error) {
+        if (!isNoTemplate(error)) throw error
+        if (ifMatch !== undefined) throw changed('template')
+        // The watch showed one that was deleted meanwhile.
+        if (!isFirst) throw error
+      }
+    }
   }
 
   async make(id: string, wish: TemplateWish, { username }: Caller): Promise<TemplateVersion> {
@@ -126,9 +135,9 @@ export class TemplateService implements Templates {
     return writer.create({ ...templateParent, metadata: { name: id, namespace }, spec }, what)
   }
 
-  async delete(id: string, { username }: Caller, ifMatch?: string): Promise<void> {
+  async delete(id: string, { username }: Caller, ifMatch?: string): Promise<TemplateVersion> {
     const what = `delete user=${encodeURIComponent(username)}`
-    await this.#options.writer.delete({ what, ifMatch, app: () => this.#fact(id) })
+    return this.#version(await this.#options.writer.delete({ id, what, ifMatch, app: () => this.#fact(id) }))
   }
 
   #standing(id: string): Fact | undefined {
@@ -161,6 +170,8 @@ export class TemplateService implements Templates {
     if (namespace !== undefined && !isSynced()) throw unavailable('the watches do not show the cluster yet')
   }
 }
+
+const isNoTemplate = (error: unknown): boolean => error instanceof ApiError && error.status === 404
 
 const off = () =>
   new ApiError(404, {

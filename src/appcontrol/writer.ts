@@ -2,21 +2,27 @@
  * Writes the wishes of people about an app or a template: each is one patch of its object, bound to the UID and the version by
  * which it was judged. Another write of the object meanwhile makes the patch fail, and all is judged again. The reconciler
  * carries out the wish, so nothing is half done when this replica dies.
+ *
+ * Each wish is judged by what the API server has now. This replica's watch may lag: by a former state it would answer that
+ * all is as wished already, or that there is nothing, and both would be believed.
  */
+import { templateParent } from '../apps/template.ts'
+import { appParent } from '../apps/words.ts'
 import type { KubeObject } from '../base/domain.ts'
-import { type ApiError, unavailable } from '../base/errors.ts'
+import { ApiError, unavailable } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
 import { keyOf } from '../kube/cache.ts'
 import type { MergePatch } from '../kube/calls.ts'
 import type { KubeClient } from '../kube/client.ts'
 import { briefly, isAlreadyExists, isOverQuota, KubeError } from '../kube/errors.ts'
 import { patchTo } from '../reconcile/merge.ts'
-import type { Fact } from '../reconcile/types.ts'
+import type { Fact, ParentKind } from '../reconcile/types.ts'
 import { changed, noApp, noTemplate, refusedByServer } from './problems.ts'
 import { type AppSights, etagOf, isMatched } from './sights.ts'
 
 /** A write to an app, or to a template. */
 export interface AppWrite {
+  readonly id: string
   /** For the User-Agent, such as `start user=ada`. */
   readonly what: string
   /** The object as the caller may see it now. @throws {ApiError} */
@@ -27,8 +33,10 @@ export interface AppWrite {
 export interface WriterOptions {
   /** The kind that it writes, in the words of answers. Default: apps. */
   readonly what?: Written
+  /** The namespace of its objects. Default: all. */
+  readonly namespace?: string | undefined
   readonly apps: Pick<AppSights['apps'], 'get' | 'lay' | 'layGone' | 'layDeleted'>
-  readonly kube: Pick<KubeClient, 'create' | 'get' | 'patch' | 'delete' | 'deleteVersion'>
+  readonly kube: Pick<KubeClient, 'create' | 'get' | 'list' | 'patch' | 'delete' | 'deleteVersion'>
   /** Called when it was written: the reconciler looks at it. */
   readonly onWritten: (app: Fact) => void
 }
@@ -36,6 +44,7 @@ export interface WriterOptions {
 export type Written = 'app' | 'template'
 
 const noSuch = { app: noApp, template: noTemplate } as const satisfies Record<Written, () => ApiError>
+const parents = { app: appParent, template: templateParent } as const satisfies Record<Written, ParentKind>
 
 /** An object that was made, or that is there already. */
 export interface Made {
@@ -65,23 +74,24 @@ export class AppWriter {
     const ref = { apiVersion, kind, name: metadata.name, namespace: metadata.namespace! }
     const agent = `${this.#what}=${ref.name} ${what}`
     for (let round = 0; round < maxRounds; round += 1) {
-      const made = await this.#created(object, agent)
-      const standing = made ?? (await kube.get(ref, { agent }))
+      const uid = await this.#created(object, agent)
+      // With the defaults of its definition, by which a repeat at another replica is compared.
+      const standing = await kube.get(ref, { agent })
       if (!standing) continue
       apps.lay({ ...standing, apiVersion, kind })
       const fact = apps.get(keyOf(ref.namespace, ref.name))
       if (!fact) continue
-      if (made) onWritten(fact)
-      return { fact, isNew: made !== undefined }
+      const isNew = fact.uid === uid
+      if (isNew) onWritten(fact)
+      return { fact, isNew }
     }
     throw busy(this.#what)
   }
 
-  /** Undefined if one of its name is there. */
-  async #created(object: KubeObject, agent: string): Promise<KubeObject | undefined> {
+  /** The UID of what was made. Undefined if one of its name is there. */
+  async #created(object: KubeObject, agent: string): Promise<string | undefined> {
     try {
-      const { metadata } = await this.#options.kube.create(object, { agent })
-      return { ...object, metadata }
+      return (await this.#options.kube.create(object, { agent })).metadata.uid
     } catch (error) {
       if (isAlreadyExists(error)) return undefined
       throw inWords(error)
@@ -93,13 +103,14 @@ export class AppWriter {
    * @returns the object as it is then
    */
   async patch(
-    { what, app, ifMatch }: AppWrite,
+    write: AppWrite,
     wished: (fact: Fact) => MergePatch,
     prepare: (fact: Fact) => Promise<void> = async () => {},
   ): Promise<Fact> {
     const { kube, onWritten, apps } = this.#options
+    const { ifMatch } = write
     for (let round = 0; round < maxRounds; round += 1) {
-      const fact = this.#living(app())
+      const fact = await this.#present(write)
       // A lost reply may have been to our own change: what is as wished then has another version.
       const isFirst = round === 0
       if (isFirst) this.#requireMatch(fact, ifMatch)
@@ -107,10 +118,9 @@ export class AppWriter {
       if (patch === undefined) return fact
       if (!isFirst) this.#requireMatch(fact, ifMatch)
       const { ref, uid, resourceVersion } = fact
-      const agent = `${this.#what}=${ref.name} ${what}`
       await prepare(fact)
       try {
-        const answer = await kube.patch({ ...ref, uid }, patch, { resourceVersion, agent })
+        const answer = await kube.patch({ ...ref, uid }, patch, { resourceVersion, agent: this.#agentOf(write) })
         if (answer) {
           apps.lay(answer)
           onWritten(fact)
@@ -119,36 +129,62 @@ export class AppWriter {
       } catch (error) {
         if (!isStale(error)) throw inWords(error)
       }
-      await this.#read(fact, agent)
     }
     throw busy(this.#what)
   }
 
-  async delete({ what, app, ifMatch }: AppWrite): Promise<void> {
+  /** @returns the object as it was deleted */
+  async delete(write: AppWrite): Promise<Fact> {
     const { kube, apps } = this.#options
+    const agent = this.#agentOf(write)
     for (let round = 0; round < maxRounds; round += 1) {
-      const fact = this.#living(app())
-      this.#requireMatch(fact, ifMatch)
+      const fact = await this.#present(write)
+      this.#requireMatch(fact, write.ifMatch)
       const { ref, uid, resourceVersion } = fact
-      const agent = `${this.#what}=${ref.name} ${what}`
       const outcome =
-        ifMatch === undefined
+        write.ifMatch === undefined
           ? await kube.delete({ ...ref, uid }, { agent })
           : await kube.deleteVersion({ ...ref, uid }, resourceVersion, { agent })
-      if (outcome === 'accepted') return apps.layDeleted(fact)
+      if (outcome === 'accepted') {
+        apps.layDeleted(fact)
+        return fact
+      }
       if (outcome === 'gone') {
         apps.layGone(fact)
         throw noSuch[this.#what]()
       }
-      await this.#read(fact, agent)
     }
     throw busy(this.#what)
   }
 
+  /**
+   * The object as the API server has it now. One that the watch does not show is searched by its name: an app may be in any
+   * namespace.
+   * @throws {ApiError} as `app`; 404 if it is not there, or is being deleted
+   */
+  async #present(write: AppWrite): Promise<Fact> {
+    const { kube, apps, namespace } = this.#options
+    const { apiVersion, kind } = parents[this.#what]
+    const agent = this.#agentOf(write)
+    const known = shownBy(write)
+    if (known) await this.#read(known, agent)
+    const now = shownBy(write)
+    if (now && !now.deleting) return now
+    const fieldSelector = `metadata.name=${write.id}`
+    for (const object of await kube.list(apiVersion, kind, each => each, { namespace, fieldSelector, agent }))
+      apps.lay(object)
+    return this.#living(write.app())
+  }
+
   async #read(known: Fact, agent: string): Promise<void> {
-    const object = await this.#options.kube.get(known.ref, { agent })
-    if (object) this.#options.apps.lay({ ...object, apiVersion: known.ref.apiVersion, kind: known.ref.kind })
-    else this.#options.apps.layGone(known)
+    const { apps, kube } = this.#options
+    const object = await kube.get(known.ref, { agent })
+    if (object) apps.lay({ ...object, ...parents[this.#what] })
+    else apps.layGone(known)
+  }
+
+  #agentOf({ id, what }: AppWrite): string {
+    return `${this.#what}=${id} ${what}`
   }
 
   /** @throws {ApiError} 404 if it is being deleted */
@@ -159,6 +195,16 @@ export class AppWriter {
 
   #requireMatch(fact: Fact, ifMatch: string | undefined): void {
     if (ifMatch !== undefined && !isMatched(ifMatch, etagOf(fact))) throw changed(this.#what)
+  }
+}
+
+/** Undefined if the watch does not show it. @throws {ApiError} what else keeps the caller from it */
+function shownBy({ app }: AppWrite): Fact | undefined {
+  try {
+    return app()
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return undefined
+    throw error
   }
 }
 

@@ -118,8 +118,7 @@ function appMutations(parts: AppsApiParts, inputs: Inputs) {
       call.audited('app.delete', named('app', where), async () => {
         const id = inputs.appId(where)
         call.charge('change')
-        const { detail } = apps.find(id, call.asker)
-        await apps.delete(id, call.asker)
+        const { detail } = await apps.delete(id, call.asker)
         return { ...appNode({ ...detail, phase: 'Stopping' }, viewParts(parts, call)), pods: [] }
       }),
     startPhApplication: toggled(false),
@@ -157,11 +156,9 @@ function templateMutations({ templates }: AppsApiParts, inputs: Inputs) {
       // Else it could undo what somebody else has written meanwhile.
       return templateNode((await templates.put(id, wish, asker.caller, etag)).detail)
     }),
-    deletePhAppTemplate: asAdmin('template.delete', byWhere, async (id, _, { asker }) => {
-      const { detail } = templates.find(id)
-      await templates.delete(id, asker.caller)
-      return templateNode(detail)
-    }),
+    deletePhAppTemplate: asAdmin('template.delete', byWhere, async (id, _, { asker }) =>
+      templateNode((await templates.delete(id, asker.caller)).detail),
+    ),
   } satisfies Record<string, Field>
 }
 

@@ -16,7 +16,7 @@ const found: Partial<Apps> = {
   pods: () => podsExample.pods as never,
   change: async () => version,
   stop: async () => version,
-  delete: async () => {},
+  delete: async () => version,
 }
 const apps = found
 
@@ -257,7 +257,10 @@ describe('start, stop and DELETE', () => {
         asked.push([id, stop, ifMatch])
         return version
       },
-      delete: async (id, { audience }, ifMatch) => void asked.push([id, audience, ifMatch]),
+      delete: async (id, { audience }, ifMatch) => {
+        asked.push([id, audience, ifMatch])
+        return version
+      },
     }
     const call = appsApi({ apps: script })
     const headers = { 'If-Match': '*' }

@@ -110,7 +110,10 @@ describe('PUT templates/{id}', () => {
 
 it('DELETE templates/{id} answers 204', async () => {
   const asked: unknown[] = []
-  const remove: Templates['delete'] = async (id, { username }) => void asked.push([id, username])
+  const remove: Templates['delete'] = async (id, { username }) => {
+    asked.push([id, username])
+    return version
+  }
   const call = appsApi({ templates: { delete: remove } })
   expect((await call('DELETE', '/admin/templates/mlflow', 'root')).status).toBe(204)
   expect(asked).toEqual([['mlflow', 'root']])

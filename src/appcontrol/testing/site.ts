@@ -75,7 +75,7 @@ export class Site {
     }
     this.templates = new TemplateService({
       ...{ namespace: 'hub', watch: ofTemplates, secretPatterns: patterns, isSynced: () => true },
-      writer: new AppWriter({ what: 'template', apps: ofTemplates, kube, onWritten: () => {} }),
+      writer: new AppWriter({ what: 'template', namespace: 'hub', apps: ofTemplates, kube, onWritten: () => {} }),
     })
     this.service = new AppService({
       ...common,
@@ -133,6 +133,16 @@ export class Site {
     const { client, objects } = this.api
     return {
       ...client,
+      list: async (
+        ...[apiVersion, kind, project, { namespace, fieldSelector } = {}]: Parameters<typeof KubeClient.prototype.list>
+      ) => {
+        const matches = (object: KubeObject) =>
+          object.apiVersion === apiVersion &&
+          object.kind === kind &&
+          fieldSelector === `metadata.name=${object.metadata.name}` &&
+          (namespace === undefined || namespace === object.metadata.namespace)
+        return [...objects.values()].filter(matches).map(project)
+      },
       create: async (object: KubeObject) => client.create(stored(object)),
       patch: async (...[ref, patch, options]: Parameters<typeof client.patch>) => {
         if (ref.kind === appParent.kind) this.patches.push(patch)

@@ -16,7 +16,7 @@ export function joinTemplates({ basics, kube }: Pick<AppReplica, 'basics' | 'kub
   return {
     service: new TemplateService({
       ...{ namespace, watch: sight, secretPatterns: config.lab.secretPatterns, isSynced },
-      writer: new AppWriter({ what: 'template', apps: sight, kube, onWritten: () => {} }),
+      writer: new AppWriter({ what: 'template', namespace, apps: sight, kube, onWritten: () => {} }),
     }),
     start: () => {
       if (namespace !== undefined) void reflector.start()

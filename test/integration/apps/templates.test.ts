@@ -53,6 +53,17 @@ test('one wish of several at once makes an app, and one group gets an id', async
   expect((await create(0, 'ann', wish('foreign', { groupName: fleet.of('b') }))).status).toBe(403)
 })
 
+test('an app is stopped, started and deleted at the other replica as soon as it is made', async () => {
+  expect((await create(0, 'ann', wish('brief'))).status).toBe(201)
+  const stopped = await call(1, 'POST', '/v1/apps/brief/stop', 'ann')
+  expect([stopped.status, stopped.body.stop]).toEqual([202, true])
+  const started = await call(0, 'POST', '/v1/apps/brief/start', 'ann')
+  expect([started.status, started.body.stop]).toEqual([202, false])
+  expect((await fleet.read('brief')).spec.stop).toBe(false)
+  expect((await call(1, 'DELETE', '/v1/apps/brief', 'ann')).status).toBe(202)
+  await eventually('its objects are gone', async () => (await fleet.child('Deployment', 'app-brief')) === null)
+})
+
 test('a secret value is in the Secret of the app, and in nothing that anybody reads', async () => {
   const secretly = wish('keeps', { env: [...env, { name: 'API_TOKEN', value: marked }] })
   const { status, body } = await create(0, 'ann', secretly)
