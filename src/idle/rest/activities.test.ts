@@ -210,12 +210,19 @@ describe('Activities.keep', () => {
 })
 
 describe('what neither runs nor shows a pod', () => {
-  const calls = ['push', 'keep', 'release'] as const
+  const calls = ['push', 'keep'] as const
 
   it.each(calls)('is not noted by %s', async call => {
     const { activities, store } = make({ kind: absent })
     expect(await activities[call](lab, 60)).toBe('none')
-    for (const write of [store.touch, store.keepAlive, store.endKeepAlive]) expect(write).not.toHaveBeenCalled()
+    for (const write of [store.touch, store.keepAlive]) expect(write).not.toHaveBeenCalled()
+  })
+
+  it('is kept no longer when it is a lab: another replica may have seen its pod', async () => {
+    const { activities, store, onKept } = make({ kind: absent })
+    expect(await activities.release(lab)).toBe('released')
+    expect(store.endKeepAlive).toHaveBeenCalledWith('lab', { id: 'ada', podUid: '' })
+    expect(onKept).not.toHaveBeenCalled()
   })
 
   it.each(calls)('is answered stopping by %s while it is stopped', async call => {

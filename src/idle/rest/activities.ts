@@ -1,5 +1,6 @@
 /** What REST does about activity: it shows what Redis and the watches know, and notes what people report. */
 import type { Clock } from '../../base/clock.ts'
+import { labKind } from '../../base/subject.ts'
 import type { IdleConfig, WorkloadKind } from '../../config/idle.ts'
 import type { ActivityStore } from '../../store/activity.ts'
 import type { DueStore } from '../../store/due.ts'
@@ -93,10 +94,11 @@ export class Activities implements ActivityService {
 
   async release({ kind, id }: Workload): Promise<'released' | 'stopping' | 'none'> {
     const facts = this.#facts(kind, id)
-    if (!facts) return this.#absent(kind, id)
-    const touched = await this.#options.touches.endKeepAlive(kind, { id, podUid: facts.podUid })
+    // Redis has a record of each lab. The watch may not show its pod yet, while another replica has kept it.
+    if (!facts && kind !== labKind) return this.#absent(kind, id)
+    const touched = await this.#options.touches.endKeepAlive(kind, { id, podUid: facts?.podUid ?? '' })
     if (touched !== 'kept') return touched
-    this.#byKind.get(kind)!.onKept?.(facts, undefined)
+    if (facts) this.#byKind.get(kind)!.onKept?.(facts, undefined)
     return 'released'
   }
 
