@@ -1,6 +1,7 @@
 /** Joins REST of tenants: identity of callers, sudo with an end, routes. Loaded only if the configuration wants it. */
 import { createTenantsApi } from '../../api/tenants/app.ts'
 import type { SudoAuditor } from '../../api/tenants/audit.ts'
+import { unavailable } from '../../base/errors.ts'
 import type { RestConfig } from '../../config/tenants.ts'
 import { Bell } from '../../store/bell.ts'
 import { type EventStream, StreamReader } from '../../store/streams.ts'
@@ -10,6 +11,7 @@ import { TenantService } from '../../sudo/service.ts'
 import { Sudo } from '../../sudo/sudo.ts'
 import { Teller } from '../../sudo/teller.ts'
 import type { AuditEvent } from '../../telemetry/audit.ts'
+import { tenantParent } from '../../tenants/words.ts'
 import type { TenantWorld } from '../../tenants/world.ts'
 import type { Basics } from '../basics.ts'
 import { joinOwnRest, type OwnRest } from '../own-rest.ts'
@@ -47,11 +49,12 @@ export function joinRest(replica: TenantReplica, rest: RestConfig, isSynced: () 
 const gone: TenantEvent = { event: 'gone', data: '{}' }
 
 interface EventParts extends Pick<TenantReplica, 'access' | 'world'> {
+  readonly kube: Pick<TenantReplica['kube'], 'get'>
   readonly basics: Pick<Basics, 'clock' | 'log'>
 }
 
 /** The streams of events: what tells them, and what reads them. */
-export function joinEvents({ basics, world, access }: EventParts, auditor: Pick<SudoAuditor, 'request'>) {
+export function joinEvents({ basics, world, access, kube }: EventParts, auditor: Pick<SudoAuditor, 'request'>) {
   const { clock, log } = basics
   const { connection, keys } = access
   const store = new TenantStore(connection, keys)
@@ -72,9 +75,13 @@ export function joinEvents({ basics, world, access }: EventParts, auditor: Pick<
       bell.close()
       return teller.stop()
     },
-    open: (name: string, lastEventId: string | undefined, signal: AbortSignal) => {
+    open: async (name: string, lastEventId: string | undefined, signal: AbortSignal) => {
       // The caller's role was checked in this turn of the event loop, so for this UID. Another may take over the name later.
       const uid = lnamespaces.get(name)?.uid
+      // Another replica may have shown it to the client while this one's watch lags: 204 would end the stream for good.
+      const mayBeNew = uid === undefined && lastEventId !== undefined
+      if (mayBeNew && (await kube.get({ ...tenantParent, name }, { signal })))
+        throw unavailable('the watches do not show this LNamespace yet')
       const isThere = () => uid !== undefined && lnamespaces.get(name)?.uid === uid
       const stream = store.stream(name, uid, isThere) as EventStream<TenantEvent>
       return reader.open({ stream, lastEventId, lost: gone, signal })
