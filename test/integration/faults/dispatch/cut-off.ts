@@ -8,7 +8,8 @@ import { initCommand } from '../../../../src/machines/init-command.ts'
 import type { Trial } from '../../../kit/attack/attack.ts'
 import { builtProgram } from '../../../kit/program/program.ts'
 import { testBed } from '../../../kit/testbed.ts'
-import { attackInFull, insist, Site, serverOf, until } from './shared.ts'
+import { attackInFull } from '../in-full.ts'
+import { insist, Site, serverOf, until } from './shared.ts'
 
 const isStopped = (pid: number) => /^.*\) T /s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 

@@ -1,7 +1,8 @@
 /** dispatch V12: Redis is emptied. The same runs go on, none is restarted, and none is denied. */
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
+import { attackInFull } from '../in-full.ts'
 import { isWhole } from '../points.ts'
-import { attackInFull, insist, Site, until } from './shared.ts'
+import { insist, Site, until } from './shared.ts'
 
 /** Asks for these containers all the time, and notes each answer that denies one. */
 class Askers {

@@ -12,8 +12,9 @@ import { controlVariable } from '../../../kit/program/controls.ts'
 import { startTestRedis } from '../../../kit/store/redis.ts'
 import { Store } from '../../../kit/store/store.ts'
 import { testBed } from '../../../kit/testbed.ts'
+import { attackInFull } from '../in-full.ts'
 import { isWhole } from '../points.ts'
-import { attackInFull, insist, Site, serverOf, until } from './shared.ts'
+import { insist, Site, serverOf, until } from './shared.ts'
 
 /** Notes what a machine on hold must not suffer. */
 class Held {

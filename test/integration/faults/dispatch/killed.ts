@@ -4,8 +4,9 @@ import { endProcesses } from '../../../../src/clouds/loopback/processes.ts'
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import type { Arm } from '../../../kit/failpoints/failpoint-arms.ts'
 import { commandsOfKeepers, lossOf } from '../commands.ts'
+import { attackInFull } from '../in-full.ts'
 import { isWhole } from '../points.ts'
-import { attackInFull, Site, until } from './shared.ts'
+import { Site, until } from './shared.ts'
 
 const around = (step: string, places: readonly string[]) => places.map(place => `instance.create.${step}.${place}`)
 const act = ['before-act', 'before-send', 'after-send', 'after-act']

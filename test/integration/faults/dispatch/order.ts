@@ -1,6 +1,7 @@
 /** dispatch V11: of containers that need the same, the one with the higher priority begins first, then the older one. */
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import type { DispatchFleetOptions } from '../../../kit/dispatch/fleet.ts'
+import { attackInFull } from '../in-full.ts'
 import { isWhole } from '../points.ts'
 import { Site, until } from './shared.ts'
 
@@ -69,7 +70,7 @@ const limits = { concurrent: true, limitMs: 300_000 }
 
 attack('dispatch V11 order', trial => keepOrder(trial, { cloud: { MaxInstances: 3 } }), limits)
 
-attack(
+attackInFull(
   'dispatch V11 order on machines for two',
   trial =>
     keepOrder(

@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { machineMark } from '../../../../src/clouds/loopback/processes.ts'
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
-import { attackInFull, Site, until } from './shared.ts'
+import { attackInFull } from '../in-full.ts'
+import { Site, until } from './shared.ts'
 
 /** Processes of a machine that its keepers speak to. */
 function attachedTo(folder: string): readonly number[] {

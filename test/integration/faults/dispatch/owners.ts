@@ -1,8 +1,9 @@
 /** dispatch V9: an operation has one owner, also when replicas are stopped past their lease, or cut off from Redis. */
 import { attack } from '../../../kit/attack/attack.ts'
+import { attackInFull } from '../in-full.ts'
 import { isWhole } from '../points.ts'
 import { points } from './killed.ts'
-import { attackInFull, Site, until } from './shared.ts'
+import { Site, until } from './shared.ts'
 
 const ofMachines = points.filter(point => point.startsWith('instance.create.'))
 const few = [

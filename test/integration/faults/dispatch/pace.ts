@@ -2,7 +2,8 @@
 import type { Entry } from '../../../../dev/cloud/journal.ts'
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import { type OwnCloud, ownCloud } from '../../../kit/cloud/cloud.ts'
-import { attackInFull, Site, until } from './shared.ts'
+import { attackInFull } from '../in-full.ts'
+import { Site, until } from './shared.ts'
 
 const perSecond = 3
 const creations = 2

@@ -1,5 +1,6 @@
 /** dispatch V1: a machine that several containers share never runs more than it holds, whoever keeps it. */
-import { attack, type Trial } from '../../../kit/attack/attack.ts'
+import type { Trial } from '../../../kit/attack/attack.ts'
+import { attackInFull } from '../in-full.ts'
 import { isWhole } from '../points.ts'
 import { Site, until } from './shared.ts'
 
@@ -43,7 +44,7 @@ async function ranOf(site: Site, wishes: ReadonlyMap<string, number>): Promise<R
   )
 }
 
-attack(
+attackInFull(
   'dispatch V1 places of a machine',
   async trial => {
     const site = await Site.start(trial, {

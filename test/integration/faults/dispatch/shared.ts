@@ -4,11 +4,9 @@ import { join } from 'node:path'
 import { expect, vi } from 'vitest'
 import { ApiError, RetryLater } from '../../../../src/base/errors.ts'
 import { files } from '../../../../src/clouds/loopback/folder.ts'
-import { attack, type Trial } from '../../../kit/attack/attack.ts'
+import type { Trial } from '../../../kit/attack/attack.ts'
 import { DispatchFleet, type DispatchFleetOptions, type Wish } from '../../../kit/dispatch/fleet.ts'
 import { type Expected, type Found, Witness } from '../../../kit/dispatch/witness.ts'
-import { controlVariable } from '../../../kit/program/controls.ts'
-import { isWhole } from '../points.ts'
 
 export const patience = { timeout: 120_000, interval: 50 }
 type Checks = {
@@ -169,8 +167,3 @@ export class Site {
 /** Of a machine's SSH server. Its supervisors and containers go on when it stops. */
 export const serverOf = (site: Site, instance: string): number =>
   Number(readFileSync(site.fleet.cloud.pathOf(instance, files.process), 'utf8').split(' ')[0])
-
-/** Half a minute of a whole machine each: a run that is not whole has one attack for each promise, unless a control needs more. */
-export const attackInFull: typeof attack = (...args) => {
-  if (isWhole || process.env[controlVariable]) attack(...args)
-}

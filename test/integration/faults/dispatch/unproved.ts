@@ -5,7 +5,8 @@ import { secretFile } from '../../../../src/ssh/connect.ts'
 import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import { Impostor } from '../../../kit/dispatch/impostor.ts'
 import { testBed } from '../../../kit/testbed.ts'
-import { attackInFull, Site, until } from './shared.ts'
+import { attackInFull } from '../in-full.ts'
+import { Site, until } from './shared.ts'
 
 const question = `cat ${secretFile}`
 

@@ -7,6 +7,7 @@ import { attack, type Trial } from '../../../kit/attack/attack.ts'
 import { eventually } from '../../../kit/cluster/world.ts'
 import { configure } from '../../../kit/fleet/configure.ts'
 import type { Fleet } from '../../../kit/fleet/fleet.ts'
+import { attackInFull } from '../in-full.ts'
 import { isWhole } from '../points.ts'
 import {
   activityOf,
@@ -193,5 +194,5 @@ async function toldOf({ world: { redis, keys } }: Fleet) {
 
 const options = { limitMs: 300_000, concurrent: !isWhole }
 attack('idle K5 dates that are false', falseDates, options)
-attack('idle K5 looks that are too old', oldLooks, options)
-attack('idle K5 a rule that is shortened', shortened, options)
+attackInFull('idle K5 looks that are too old', oldLooks, options)
+attackInFull('idle K5 a rule that is shortened', shortened, options)

@@ -2,7 +2,8 @@
  * idle K7: a check that has decided to stop a lab loses it to another replica before the script. Its stop is refused, though
  * nothing else has changed.
  */
-import { attack, type Trial } from '../../../kit/attack/attack.ts'
+import type { Trial } from '../../../kit/attack/attack.ts'
+import { attackInFull } from '../in-full.ts'
 import { isWhole } from '../points.ts'
 import {
   calm,
@@ -75,4 +76,4 @@ async function outrunChecks(trial: Trial): Promise<void> {
   calm(labs)
 }
 
-attack('idle K7 a check that is outrun', outrunChecks, { limitMs: 300_000, concurrent: !isWhole })
+attackInFull('idle K7 a check that is outrun', outrunChecks, { limitMs: 300_000, concurrent: !isWhole })
