@@ -181,6 +181,23 @@ describe('while the watch lags', () => {
     expect(site.object('newer', 'others')).toBeUndefined()
   })
 
+  test('AppService opens the events of an app that the watch does not show yet, for its members', async () => {
+    const opened: unknown[] = []
+    site = new Site({
+      openEvents: async ({ ref }) => {
+        opened.push(ref.name)
+        return null
+      },
+    })
+    site.api.live = false
+    site.declare('new')
+    const { signal } = new AbortController()
+    await site.service.events('new', ann, undefined, signal)
+    await expect(site.service.events('new', eve, undefined, signal)).rejects.toEqual(refused(403))
+    await expect(site.service.events('none', ann, undefined, signal)).rejects.toEqual(refused(404))
+    expect(opened).toEqual(['new'])
+  })
+
   test('AppService deletes an app when the watch shows that its former namesake is being deleted', async () => {
     site.api.show()
     await site.service.delete('a', ann)

@@ -37,7 +37,7 @@ import {
   podView,
   summaryOf,
 } from './view.ts'
-import type { AppWrite, AppWriter } from './writer.ts'
+import { type AppWrite, type AppWriter, shownBy } from './writer.ts'
 
 export type { Asker } from './sights.ts'
 
@@ -187,7 +187,10 @@ export class AppService implements Apps {
   }
 
   async events(id: string, asker: Asker, lastEventId: string | undefined, signal: AbortSignal) {
-    return this.#options.openEvents(this.#app(id, asker), lastEventId, signal)
+    const write = this.#write(id, asker, 'events', undefined)
+    // A client that has made an app at another replica follows it at once.
+    const app = shownBy(write) ?? (await this.#options.writer.present(write))
+    return this.#options.openEvents(app, lastEventId, signal)
   }
 
   #write(id: string, asker: Asker, verb: string, ifMatch: string | undefined): AppWrite {

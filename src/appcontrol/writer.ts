@@ -110,7 +110,7 @@ export class AppWriter {
     const { kube, onWritten, apps } = this.#options
     const { ifMatch } = write
     for (let round = 0; round < maxRounds; round += 1) {
-      const fact = await this.#present(write)
+      const fact = await this.present(write)
       // A lost reply may have been to our own change: what is as wished then has another version.
       const isFirst = round === 0
       if (isFirst) this.#requireMatch(fact, ifMatch)
@@ -138,7 +138,7 @@ export class AppWriter {
     const { kube, apps } = this.#options
     const agent = this.#agentOf(write)
     for (let round = 0; round < maxRounds; round += 1) {
-      const fact = await this.#present(write)
+      const fact = await this.present(write)
       this.#requireMatch(fact, write.ifMatch)
       const { ref, uid, resourceVersion } = fact
       const outcome =
@@ -162,7 +162,7 @@ export class AppWriter {
    * namespace.
    * @throws {ApiError} as `app`; 404 if it is not there, or is being deleted
    */
-  async #present(write: AppWrite): Promise<Fact> {
+  async present(write: AppWrite): Promise<Fact> {
     const { kube, apps, namespace } = this.#options
     const { apiVersion, kind } = parents[this.#what]
     const agent = this.#agentOf(write)
@@ -199,7 +199,7 @@ export class AppWriter {
 }
 
 /** Undefined if the watch does not show it. @throws {ApiError} what else keeps the caller from it */
-function shownBy({ app }: AppWrite): Fact | undefined {
+export function shownBy({ app }: Pick<AppWrite, 'app'>): Fact | undefined {
   try {
     return app()
   } catch (error) {
