@@ -15,6 +15,7 @@ import { controlsOfGateway } from './controls-of-gateway.ts'
 import { controlsOfIdle } from './controls-of-idle.ts'
 import { controlsOfIdleApps } from './controls-of-idle-apps.ts'
 import { controlsOfTenants } from './controls-of-tenants.ts'
+import { lateWatches } from './late-watches.ts'
 
 /** Environment variable of vitest: names of controls for every fleet, separated by commas. */
 export const controlVariable = 'SKYLAB_CONTROL'
@@ -261,6 +262,7 @@ export const controls: readonly Control[] = [
   },
   ...controlsOfDeclarations,
   ...controlsOfTenants,
+  lateWatches,
   ...controlsOfIdle,
   ...controlsOfGateway,
   ...controlsOfIdleApps,
