@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { seedApp, seedTemplate } from '../../test/kit/apps/seed.ts'
 import { appAnnotations } from '../apps/words.ts'
-import type { ApiError } from '../base/errors.ts'
+import { type ApiError, RetryLater } from '../base/errors.ts'
 import { asObject } from '../base/json.ts'
 import { KubeError } from '../kube/errors.ts'
 import type { AppWish } from './creation.ts'
@@ -37,6 +37,21 @@ describe('AppService.create', () => {
     const seed = asObject(seedApp().spec)
     expect(made().spec).toEqual({ ...seed, groupName: 'physics' })
     expect(site.written).toEqual(['mlflow-xyzab'])
+  })
+
+  test('answers with the app when it is made, and the API server does not answer again', async () => {
+    site.onRead = () => {
+      throw new RetryLater('silent')
+    }
+    expect((await create()).isNew).toBe(true)
+    expect(site.written).toEqual(['mlflow-xyzab'])
+  })
+
+  test('makes no app again when it was deleted at once', async () => {
+    site.onRead = ref => site.api.remove(ref)
+    await expect(create()).rejects.toEqual(refused(503))
+    expect(site.object('mlflow-xyzab')).toBeUndefined()
+    expect(site.api.writes).toEqual(['create PhApplication mlflow-xyzab'])
   })
 
   test('keeps the template and what was filled in as annotations', async () => {

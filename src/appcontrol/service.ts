@@ -189,7 +189,7 @@ export class AppService implements Apps {
   async events(id: string, asker: Asker, lastEventId: string | undefined, signal: AbortSignal) {
     const write = this.#write(id, asker, 'events', undefined)
     // A client that has made an app at another replica follows it at once.
-    const app = shownBy(write) ?? (await this.#options.writer.present(write))
+    const app = shownBy(write) ?? (await this.#options.writer.present(write, signal))
     return this.#options.openEvents(app, lastEventId, signal)
   }
 

@@ -104,19 +104,16 @@ export class TemplateService implements Templates {
     const specOf = (fact: Fact) => unmasked(wish, templateOf(fact), patterns)
     const wished = (fact: Fact) => ({ spec: replacing(specOf(fact), asObject(fact.owned.spec)) })
     for (let isFirst = true; ; isFirst = false) {
-      if (ifMatch === undefined && !this.#standing(id)) {
-        const { fact, isNew } = await this.#create(id, namespace, wish, what)
-        if (isNew) return { ...this.#version(fact), isNew }
-      }
       try {
         const fact = await writer.patch({ id, what, ifMatch, app: () => this.#fact(id) }, wished)
         return { ...this.#version(fact), isNew: false }
       } catch (error) {
         if (!isNoTemplate(error)) throw error
         if (ifMatch !== undefined) throw changed('template')
-        // The watch showed one that was deleted meanwhile.
-        if (!isFirst) throw error
       }
+      const { fact, isNew } = await this.#create(id, namespace, wish, what)
+      if (isNew) return { ...this.#version(fact), isNew }
+      if (!isFirst) throw unavailable('others make and delete this template all the time')
     }
   }
 
@@ -136,6 +133,7 @@ export class TemplateService implements Templates {
   }
 
   async delete(id: string, { username }: Caller, ifMatch?: string): Promise<TemplateVersion> {
+    if (this.#options.namespace === undefined) throw off()
     const what = `delete user=${encodeURIComponent(username)}`
     return this.#version(await this.#options.writer.delete({ id, what, ifMatch, app: () => this.#fact(id) }))
   }

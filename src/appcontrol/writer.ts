@@ -13,10 +13,11 @@ import { ApiError, unavailable } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
 import { keyOf } from '../kube/cache.ts'
 import type { MergePatch } from '../kube/calls.ts'
-import type { KubeClient } from '../kube/client.ts'
+import type { KubeClient, ObjectRef } from '../kube/client.ts'
 import { briefly, isAlreadyExists, isOverQuota, KubeError } from '../kube/errors.ts'
 import { patchTo } from '../reconcile/merge.ts'
 import type { Fact, ParentKind } from '../reconcile/types.ts'
+import { SharedReads } from '../store/shared-reads.ts'
 import { changed, noApp, noTemplate, refusedByServer } from './problems.ts'
 import { type AppSights, etagOf, isMatched } from './sights.ts'
 
@@ -58,6 +59,8 @@ const maxRounds = 8
 export class AppWriter {
   readonly #options: WriterOptions
   readonly #what: Written
+  /** One at a time, since each reads all objects of the kind: strangers may ask for ids that nobody has. */
+  readonly #searches = new SharedReads(1)
 
   constructor(options: WriterOptions) {
     this.#options = options
@@ -69,32 +72,44 @@ export class AppWriter {
    * @throws {ApiError} 422 when the API server refuses it
    */
   async create(object: KubeObject, what: string): Promise<Made> {
-    const { kube, apps, onWritten } = this.#options
+    const { apps, onWritten } = this.#options
     const { apiVersion, kind, metadata } = object
     const ref = { apiVersion, kind, name: metadata.name, namespace: metadata.namespace! }
     const agent = `${this.#what}=${ref.name} ${what}`
     for (let round = 0; round < maxRounds; round += 1) {
-      const uid = await this.#created(object, agent)
-      // With the defaults of its definition, by which a repeat at another replica is compared.
-      const standing = await kube.get(ref, { agent })
-      if (!standing) continue
-      apps.lay({ ...standing, apiVersion, kind })
-      const fact = apps.get(keyOf(ref.namespace, ref.name))
-      if (!fact) continue
-      const isNew = fact.uid === uid
-      if (isNew) onWritten(fact)
-      return { fact, isNew }
+      const made = await this.#created(object, agent)
+      const standing = await this.#stored(ref, made, agent)
+      if (standing) apps.lay({ ...standing, apiVersion, kind })
+      const fact = standing && apps.get(keyOf(ref.namespace, ref.name))
+      if (fact) {
+        const isNew = fact.uid === made?.metadata.uid
+        if (isNew) onWritten(fact)
+        return { fact, isNew }
+      }
+      // Another round would undo a deletion.
+      if (made) throw unavailable(`the ${this.#what} was deleted at once`)
     }
     throw busy(this.#what)
   }
 
-  /** The UID of what was made. Undefined if one of its name is there. */
-  async #created(object: KubeObject, agent: string): Promise<string | undefined> {
+  /** Undefined if one of its name is there. */
+  async #created(object: KubeObject, agent: string): Promise<KubeObject | undefined> {
     try {
-      return (await this.#options.kube.create(object, { agent })).metadata.uid
+      const { metadata } = await this.#options.kube.create(object, { agent })
+      return { ...object, metadata }
     } catch (error) {
       if (isAlreadyExists(error)) return undefined
       throw inWords(error)
+    }
+  }
+
+  /** With the defaults of its definition. What was made is made, though the API server does not answer again. */
+  async #stored(ref: ObjectRef, made: KubeObject | undefined, agent: string): Promise<KubeObject | null> {
+    try {
+      return await this.#options.kube.get(ref, { agent })
+    } catch (error) {
+      if (!made) throw error
+      return made
     }
   }
 
@@ -162,18 +177,24 @@ export class AppWriter {
    * namespace.
    * @throws {ApiError} as `app`; 404 if it is not there, or is being deleted
    */
-  async present(write: AppWrite): Promise<Fact> {
-    const { kube, apps, namespace } = this.#options
-    const { apiVersion, kind } = parents[this.#what]
+  async present(write: AppWrite, signal?: AbortSignal): Promise<Fact> {
     const agent = this.#agentOf(write)
     const known = shownBy(write)
-    if (known) await this.#read(known, agent)
-    const now = shownBy(write)
-    if (now && !now.deleting) return now
-    const fieldSelector = `metadata.name=${write.id}`
-    for (const object of await kube.list(apiVersion, kind, each => each, { namespace, fieldSelector, agent }))
-      apps.lay(object)
+    if (known) {
+      await this.#read(known, agent)
+      const now = shownBy(write)
+      // A namesake in another namespace was not read.
+      if (now && !now.deleting && now.ref.namespace === known.ref.namespace) return now
+    }
+    await this.#searches.read(write.id, () => this.#search(write.id, agent), signal)
     return this.#living(write.app())
+  }
+
+  async #search(id: string, agent: string): Promise<void> {
+    const { kube, apps, namespace } = this.#options
+    const { apiVersion, kind } = parents[this.#what]
+    const options = { namespace, fieldSelector: `metadata.name=${id}`, agent }
+    for (const object of await kube.list(apiVersion, kind, each => each, options)) apps.lay(object)
   }
 
   async #read(known: Fact, agent: string): Promise<void> {

@@ -7,7 +7,7 @@ import { canonical } from '../../base/canonical.ts'
 import { systemClock } from '../../base/clock.ts'
 import type { Identity, KubeObject } from '../../base/domain.ts'
 import { asNumber } from '../../base/json.ts'
-import type { KubeClient } from '../../kube/client.ts'
+import type { KubeClient, ObjectRef } from '../../kube/client.ts'
 import type { PodEventFacts, PodFacts } from '../../kube/pods/facts.ts'
 import { FakeApi } from '../../reconcile/testing/api.ts'
 import type { Fact } from '../../reconcile/types.ts'
@@ -50,6 +50,8 @@ export class Site {
   readonly templates: TemplateService
   /** Bodies of patches of PhApplications, as sent. */
   readonly patches: object[] = []
+  /** Called before an object is read; what it throws is the answer. */
+  onRead: (ref: ObjectRef) => unknown = () => {}
 
   constructor(options: Partial<AppServiceOptions> = {}) {
     const apps = this.api.sight(appParent.apiVersion, appParent.kind, paths, systemClock)
@@ -133,6 +135,10 @@ export class Site {
     const { client, objects } = this.api
     return {
       ...client,
+      get: async (ref: ObjectRef) => {
+        this.onRead(ref)
+        return client.get(ref)
+      },
       list: async (
         ...[apiVersion, kind, project, { namespace, fieldSelector } = {}]: Parameters<typeof KubeClient.prototype.list>
       ) => {

@@ -218,7 +218,18 @@ describe('what neither runs nor shows a pod', () => {
     for (const write of [store.touch, store.keepAlive]) expect(write).not.toHaveBeenCalled()
   })
 
-  it('is kept no longer when it is a lab: another replica may have seen its pod', async () => {
+  it('is not released when it is no lab, or its pod is being deleted', async () => {
+    for (const [kind, of, said] of [
+      [{ ...absent, kind: 'notebook' }, { kind: 'notebook', id: 'team/ada' }, 'none'],
+      [{ ...absent, isEnding: () => true }, lab, 'stopping'],
+    ] as const) {
+      const { activities, store } = make({ kind })
+      expect(await activities.release(of)).toBe(said)
+      expect(store.endKeepAlive).not.toHaveBeenCalled()
+    }
+  })
+
+  it('is kept no longer when another replica may have seen the pod of the lab', async () => {
     const { activities, store, onKept } = make({ kind: absent })
     expect(await activities.release(lab)).toBe('released')
     expect(store.endKeepAlive).toHaveBeenCalledWith('lab', { id: 'ada', podUid: '' })

@@ -95,7 +95,7 @@ export class Activities implements ActivityService {
   async release({ kind, id }: Workload): Promise<'released' | 'stopping' | 'none'> {
     const facts = this.#facts(kind, id)
     // Redis has a record of each lab. The watch may not show its pod yet, while another replica has kept it.
-    if (!facts && kind !== labKind) return this.#absent(kind, id)
+    if (!facts && (kind !== labKind || this.#isEnding(kind, id))) return this.#absent(kind, id)
     const touched = await this.#options.touches.endKeepAlive(kind, { id, podUid: facts?.podUid ?? '' })
     if (touched !== 'kept') return touched
     if (facts) this.#byKind.get(kind)!.onKept?.(facts, undefined)
