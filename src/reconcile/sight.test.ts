@@ -52,6 +52,26 @@ describe('Sight', () => {
     expect(seen()).toBe('2')
   })
 
+  test('ignores an answer when a later one came before it', () => {
+    const first = api.put(map('1'))
+    api.show()
+    const [second, third] = [api.put(map('2')), api.put(map('3'))]
+    sight.lay(third)
+    sight.lay(second)
+    expect(seen()).toBe('3')
+    sight.layDeleted(sight.get('n/a')!)
+    for (const answer of [third, first]) sight.lay(answer)
+    expect(sight.get('n/a')).toMatchObject({ deleting: true })
+  })
+
+  test('hides an object that is gone when a later state of it was known', () => {
+    sight.lay(api.put(map('1')))
+    const old = sight.get('n/a')!
+    sight.lay(api.put(map('2')))
+    sight.layGone(old)
+    expect(sight.get('n/a')).toBeUndefined()
+  })
+
   test('shows an object that we deleted as being deleted, until the watch shows its end', () => {
     const made = api.put(map('1'))
     api.show()

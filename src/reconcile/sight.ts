@@ -135,6 +135,8 @@ export class Sight implements OverlaidWatch {
       if (untilMs > nowMs) break
       this.#forget(known)
     }
+    const before = this.#laid.get(key)
+    if (before && isPast(laid, before)) return
     // In the order of their ends.
     this.#laid.delete(key)
     this.#laid.set(key, { ...laid, untilMs: nowMs + layMs })
@@ -186,6 +188,14 @@ function isOver(laid: Omit<Laid, 'untilMs'>, seen: Fact): boolean {
   return isSame ? !laid.deleted || seen.uid !== laid.uid : isNewer(seen.resourceVersion, laid.resourceVersion)
 }
 
+/** Whether an answer comes behind a later one about the same object. What says that an object ends is the last word on it. */
+function isPast(laid: Omit<Laid, 'untilMs'>, before: Laid): boolean {
+  if (laid.deleted || laid.uid !== before.uid || !isCounted(laid.resourceVersion)) return false
+  return before.deleted
+    ? !isNewer(laid.resourceVersion, before.resourceVersion)
+    : isBefore(laid, before.resourceVersion)
+}
+
 function isSuperseded(laid: Laid, change: Change<Fact>, endedAt: string | undefined): boolean {
   if (change.type === 'put') return isOver(laid, change.value)
   return change.uid === laid.uid && (endedAt === undefined || isBefore(laid, endedAt))
@@ -197,6 +207,7 @@ const isBefore = ({ resourceVersion }: Pick<Laid, 'resourceVersion'>, endedAt: s
 
 /** API servers count versions; of any others the watch's is taken for the newer one. */
 function isNewer(version: string, than: string): boolean {
-  const isCounted = /^\d+$/.test(version) && /^\d+$/.test(than)
-  return isCounted ? BigInt(version) > BigInt(than) : true
+  return isCounted(version) && isCounted(than) ? BigInt(version) > BigInt(than) : true
 }
+
+const isCounted = (version: string): boolean => /^\d+$/.test(version)
