@@ -39,3 +39,11 @@ test('late ends the watch when a line is refused, and brings no further one', as
   await vi.advanceTimersByTimeAsync(10_000)
   expect([got, watch.signal.reason.message]).toEqual([['0', '1', '2'], 'expired'])
 })
+
+test('late brings the error of a server at once when other lines wait', () => {
+  const got: string[] = []
+  const take = late(line => void got.push(line.toString()), new AbortController())
+  const error = '{"type":"ERROR","object":{}}'
+  for (const text of ['{"type":"ADDED"}', error]) take(Buffer.from(text))
+  expect(got).toEqual([error])
+})

@@ -3,6 +3,8 @@
 /** One line in twenty comes up to this late, and all behind it wait. */
 const longMs = 1_500
 const shortMs = 100
+/** The server ends the watch behind such a line: if it came late, it would be lost, and the watch would begin at the same place for ever. */
+const errorHead = '{"type":"ERROR"'
 
 export interface LateWatch {
   readonly signal: AbortSignal
@@ -27,6 +29,7 @@ export function late(receive: (line: Buffer) => void, watch: LateWatch): (line: 
     wait()
   }
   return line => {
+    if (line.toString('latin1', 0, errorHead.length) === errorHead) return receive(line)
     const lateMs = Math.random() * (Math.random() < 0.05 ? longMs : shortMs)
     waiting.push({ line: Buffer.from(line), dueMs: performance.now() + lateMs })
     if (!isWaiting) wait()
