@@ -1,4 +1,5 @@
 /** dispatch V5: a machine on hold is never shut down, and gets nothing new, whatever ends other machines. */
+import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Redis } from '../../../../dev/redis/redis.ts'
 import { systemClock } from '../../../../src/base/clock.ts'
@@ -217,6 +218,7 @@ async function connectionWithout(controls: string, redis: Redis, keyPrefix: stri
   const config = configSchema.shape.redis.parse({ url: redis.programUrl, keyPrefix })
   const connection = new Controlled({ config, clock: systemClock })
   connection.open()
+  if (!connection.connected()) await once(connection.commands, 'ready')
   return connection
 }
 
