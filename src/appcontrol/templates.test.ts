@@ -56,6 +56,7 @@ describe('TemplateService', () => {
     expect(off.whole('a')).toBeUndefined()
     await expect(off.put('a', wish(), root)).rejects.toEqual(refused(404))
     await expect(off.delete('a', root)).rejects.toEqual(refused(404))
+    await expect(off.read('a', root)).rejects.toEqual(refused(404))
     const blind = new TemplateService({ ...common, namespace: 'hub', isSynced: () => false })
     for (const ask of [() => blind.list({ limit: 1 }), () => blind.find('a'), () => blind.whole('a')])
       expect(ask).toThrow(refused(503))
@@ -82,12 +83,13 @@ describe('TemplateService', () => {
     expect(standing('a')!.spec).toMatchObject({ name: 'A' })
   })
 
-  test('leaves the secret values, and deletes a template, when the watch does not show it yet', async () => {
+  test('leaves the secret values, reads and deletes a template, when the watch does not show it yet', async () => {
     site.api.live = false
     site.template('a', { name: 'a', ...withEnv({ name: 'A_KEY', value: marked }) })
     await site.templates.put('a', wish(withEnv({ name: 'A_KEY', value: '***' })), root)
     expect(JSON.stringify(standing('a')!.spec)).toContain(marked)
     site.template('b', { name: 'b' })
+    expect((await site.templates.read('b', root)).detail.name).toBe('b')
     await site.templates.delete('b', root)
     expect(standing('b')).toBeUndefined()
   })

@@ -43,6 +43,8 @@ export interface TemplateFilter {
 export interface Templates {
   list(filter: TemplateFilter): TemplatePage
   find(id: string): TemplateVersion
+  /** As the API server has it now, for a change of a part. */
+  read(id: string, by: Caller): Promise<TemplateVersion>
   /** @throws {ApiError} 412 when `ifMatch` names another version, 422 */
   put(
     id: string,
@@ -62,7 +64,7 @@ export interface TemplateServiceOptions {
   /** `apps.rest.templateNamespace`; without it there are no templates. */
   readonly namespace: string | undefined
   readonly watch: Pick<OverlaidWatch, 'get' | 'values'>
-  readonly writer: Pick<AppWriter, 'create' | 'patch' | 'delete'>
+  readonly writer: Pick<AppWriter, 'create' | 'patch' | 'delete' | 'present'>
   /** `lab.secretPatterns` */
   readonly secretPatterns: readonly string[]
   readonly isSynced: () => boolean
@@ -87,6 +89,13 @@ export class TemplateService implements Templates {
 
   find(id: string): TemplateVersion {
     return this.#version(this.#fact(id))
+  }
+
+  async read(id: string, { username }: Caller): Promise<TemplateVersion> {
+    const { namespace, writer } = this.#options
+    if (namespace === undefined) throw off()
+    const what = `read user=${encodeURIComponent(username)}`
+    return this.#version(await writer.present({ id, what, ifMatch: undefined, app: () => this.#fact(id) }))
   }
 
   /** With its secret values, for the apps that are made of it. */

@@ -140,6 +140,14 @@ describe('templates by GraphQL', () => {
     expect((await ask(gone, { where: { id: 'new' } }, 'root')).data.deletePhAppTemplate).toEqual({ id: 'new' })
   })
 
+  it('are changed and deleted when the watch does not show them yet', async () => {
+    site.api.live = false
+    site.template('late', { name: 'Late', template })
+    const answer = await ask(changed, { where: { id: 'late' }, data: { version: '2' } }, 'root')
+    expect(answer.data.updatePhAppTemplate).toMatchObject({ version: '2', name: 'Late' })
+    expect((await ask(gone, { where: { id: 'late' } }, 'root')).data.deletePhAppTemplate).toEqual({ id: 'late' })
+  })
+
   it('are written at no other path', async () => {
     const writes = [
       await ask(made, { data: { id: 'new', name: 'New', template: { spec: {} } } }),

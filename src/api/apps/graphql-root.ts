@@ -150,7 +150,7 @@ function templateMutations({ templates }: AppsApiParts, inputs: Inputs) {
       return templateNode((await templates.make(id, inputs.template(wish), asker.caller)).detail)
     }),
     updatePhAppTemplate: asAdmin('template.put', byWhere, async (id, { data }, { asker }) => {
-      const { detail, etag } = templates.find(id)
+      const { detail, etag } = await templates.read(id, asker.caller)
       const { id: _, createdAt: __, ...standing } = detail
       const wish: TemplateWish = inputs.template({ ...standing, ...plain(data) })
       // Else it could undo what somebody else has written meanwhile.

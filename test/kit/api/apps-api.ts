@@ -41,6 +41,9 @@ const noTemplates: Templates = {
   find: () => {
     throw noTemplate()
   },
+  read: async () => {
+    throw noTemplate()
+  },
   put: async () => {
     throw noTemplate()
   },
