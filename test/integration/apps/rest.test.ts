@@ -46,9 +46,11 @@ test('an app is started, stopped and deleted, each wish at another replica', asy
   const started = await call(2, 'POST', '/v1/apps/lives/start', 'ann')
   expect([started.status, started.body.stop]).toEqual([202, false])
   await fleet.phase('lives', 'Ready')
-  expect((await call(0, 'GET', '/v1/apps/lives/pods', 'ann')).body.pods).toMatchObject([
-    { phase: 'Running', ready: true },
-  ])
+  const pods = await eventually('its pod is shown', async () => {
+    const { body } = await call(0, 'GET', '/v1/apps/lives/pods', 'ann')
+    return body.pods.some(({ ready }: { ready: boolean }) => ready) && body.pods
+  })
+  expect(pods).toMatchObject([{ phase: 'Running', ready: true }])
   expect((await call(0, 'DELETE', '/v1/apps/lives', 'ann')).status).toBe(202)
   await eventually('its objects are gone', async () => (await fleet.child('Deployment', 'app-lives')) === null)
   await eventually('nobody finds it', async () => (await call(0, 'GET', '/v1/apps/lives', 'ann')).status === 404)

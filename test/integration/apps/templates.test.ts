@@ -91,8 +91,10 @@ test('GraphQL makes, shows and stops an app as REST does', async () => {
   const where = { id: 'graph' }
   const shown = async () => (await ask(primehubQueries.app, { where })).data.phApplication
   // The watch of this replica may be behind.
-  await eventually('it is shown so', async () => (await shown()).status === 'Ready')
-  const phApplication = await shown()
+  const phApplication = await eventually('it is shown so', async () => {
+    const app = await shown()
+    return app.status === 'Ready' && app.pods.length > 0 && app
+  })
   expect(phApplication).toMatchObject({ appName: 'mlflow', status: 'Ready', env, svcEndpoints: [expect.any(String)] })
   expect(phApplication.pods[0].logEndpoint).toMatch(/^https:\/\/platform\.example\.org\/api\/logs\/pods\/app-graph-/)
   expect((await ask(primehubQueries.stop, { where })).data.stopPhApplication.stop).toBe(true)
@@ -103,7 +105,10 @@ test('GraphQL makes, shows and stops an app as REST does', async () => {
 test('a log is shown of pods that an app owns by UIDs, to members of its group', async () => {
   await create(0, 'ann', wish('logged'))
   await fleet.phase('logged', 'Ready')
-  const [pod] = (await call(0, 'GET', '/v1/apps/logged/pods', 'ann')).body.pods
+  const pod = await eventually(
+    'its pod is shown',
+    async () => (await call(0, 'GET', '/v1/apps/logged/pods', 'ann')).body.pods[0],
+  )
   const log = async (name: string, who?: string) => {
     const { status, body } = await callRest(`${fleet.replicas[0]!.url}/api/logs/pods/${name}?tailLines=1`, 'GET', who)
     return [status, body.detail?.[0].type]
