@@ -9,7 +9,7 @@ import type { Fact, OverlaidWatch } from '../reconcile/types.ts'
 import { changed, noTemplate, templateTaken } from './problems.ts'
 import { etagOf } from './sights.ts'
 import { maskedTemplate, replacing, type TemplateWish, unmasked } from './template-masks.ts'
-import type { AppWriter } from './writer.ts'
+import type { AppWrite, AppWriter } from './writer.ts'
 
 export type { TemplateWish } from './template-masks.ts'
 
@@ -60,6 +60,10 @@ export interface Templates {
 
 type Caller = Pick<Identity, 'username'>
 
+interface TemplateWrite extends AppWrite {
+  readonly namespace: string
+}
+
 export interface TemplateServiceOptions {
   /** `apps.rest.templateNamespace`; without it there are no templates. */
   readonly namespace: string | undefined
@@ -91,11 +95,9 @@ export class TemplateService implements Templates {
     return this.#version(this.#fact(id))
   }
 
-  async read(id: string, { username }: Caller): Promise<TemplateVersion> {
-    const { namespace, writer } = this.#options
-    if (namespace === undefined) throw off()
-    const what = `read user=${encodeURIComponent(username)}`
-    return this.#version(await writer.present({ id, what, ifMatch: undefined, app: () => this.#fact(id) }))
+  async read(id: string, by: Caller): Promise<TemplateVersion> {
+    const write = this.#write(id, by, 'read')
+    return this.#version(await this.#options.writer.present(write))
   }
 
   /** With its secret values, for the apps that are made of it. */
@@ -105,46 +107,49 @@ export class TemplateService implements Templates {
     return fact && templateOf(fact)
   }
 
-  async put(id: string, wish: TemplateWish, { username }: Caller, ifMatch?: string) {
+  async put(id: string, wish: TemplateWish, by: Caller, ifMatch?: string) {
     this.#requireSync()
-    const { namespace, writer, secretPatterns: patterns } = this.#options
-    if (namespace === undefined) throw off()
-    const what = `put user=${encodeURIComponent(username)}`
+    const { writer, secretPatterns: patterns } = this.#options
+    const write = this.#write(id, by, 'put', ifMatch)
     const specOf = (fact: Fact) => unmasked(wish, templateOf(fact), patterns)
     const wished = (fact: Fact) => ({ spec: replacing(specOf(fact), asObject(fact.owned.spec)) })
     for (let isFirst = true; ; isFirst = false) {
       try {
-        const fact = await writer.patch({ id, what, ifMatch, app: () => this.#fact(id) }, wished)
+        const fact = await writer.patch(write, wished)
         return { ...this.#version(fact), isNew: false }
       } catch (error) {
         if (!isNoTemplate(error)) throw error
         if (ifMatch !== undefined) throw changed('template')
       }
-      const { fact, isNew } = await this.#create(id, namespace, wish, what)
+      const { fact, isNew } = await this.#create(write, wish)
       if (isNew) return { ...this.#version(fact), isNew }
       if (!isFirst) throw unavailable('others make and delete this template all the time')
     }
   }
 
-  async make(id: string, wish: TemplateWish, { username }: Caller): Promise<TemplateVersion> {
+  async make(id: string, wish: TemplateWish, by: Caller): Promise<TemplateVersion> {
     this.#requireSync()
-    const { namespace } = this.#options
-    if (namespace === undefined) throw off()
-    const { fact, isNew } = await this.#create(id, namespace, wish, `make user=${encodeURIComponent(username)}`)
+    const { fact, isNew } = await this.#create(this.#write(id, by, 'make'), wish)
     if (!isNew) throw templateTaken()
     return this.#version(fact)
   }
 
-  #create(id: string, namespace: string, wish: TemplateWish, what: string) {
+  async delete(id: string, by: Caller, ifMatch?: string): Promise<TemplateVersion> {
+    const write = this.#write(id, by, 'delete', ifMatch)
+    return this.#version(await this.#options.writer.delete(write))
+  }
+
+  #create({ id, what, namespace }: TemplateWrite, wish: TemplateWish) {
     const { writer, secretPatterns } = this.#options
     const spec = unmasked(wish, undefined, secretPatterns)
     return writer.create({ ...templateParent, metadata: { name: id, namespace }, spec }, what)
   }
 
-  async delete(id: string, { username }: Caller, ifMatch?: string): Promise<TemplateVersion> {
-    if (this.#options.namespace === undefined) throw off()
-    const what = `delete user=${encodeURIComponent(username)}`
-    return this.#version(await this.#options.writer.delete({ id, what, ifMatch, app: () => this.#fact(id) }))
+  /** @throws {ApiError} 404 where the site has no templates */
+  #write(id: string, { username }: Caller, verb: string, ifMatch?: string): TemplateWrite {
+    const { namespace } = this.#options
+    if (namespace === undefined) throw off()
+    return { id, namespace, what: `${verb} user=${encodeURIComponent(username)}`, ifMatch, app: () => this.#fact(id) }
   }
 
   #standing(id: string): Fact | undefined {

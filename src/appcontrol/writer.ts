@@ -173,8 +173,9 @@ export class AppWriter {
   }
 
   /**
-   * The object as the API server has it now. One that the watch does not show is searched by its name: an app may be in any
-   * namespace.
+   * Reads the object from the API server. If the watch does not show the object, the writer searches for its name, in all
+   * namespaces for an app.
+   * @returns the object as the API server has it
    * @throws {ApiError} as `app`; 404 if it is not there, or is being deleted
    */
   async present(write: AppWrite, signal?: AbortSignal): Promise<Fact> {
