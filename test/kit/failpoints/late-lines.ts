@@ -3,7 +3,7 @@
 /** One line in twenty comes up to this late, and all behind it wait. */
 const longMs = 1_500
 const shortMs = 100
-/** The server ends the watch behind such a line: if it came late, it would be lost, and the watch would begin at the same place for ever. */
+/** The server ends the watch after such a line. A late one would be lost, and each next watch would begin at the same place. */
 const errorHead = '{"type":"ERROR"'
 
 export interface LateWatch {
@@ -14,10 +14,9 @@ export interface LateWatch {
 /** `receive` gets copies of the lines. What it throws ends the watch, after which no line comes. */
 export function late(receive: (line: Buffer) => void, watch: LateWatch): (line: Buffer) => void {
   const waiting: { readonly line: Buffer; readonly dueMs: number }[] = []
-  let isWaiting = false
   const wait = () => {
-    isWaiting = waiting.length > 0
-    if (isWaiting) setTimeout(deliver, Math.max(0, waiting[0]!.dueMs - performance.now())).unref()
+    const [first] = waiting
+    if (first) setTimeout(deliver, Math.max(0, first.dueMs - performance.now())).unref()
   }
   const deliver = () => {
     if (watch.signal.aborted) return
@@ -32,6 +31,7 @@ export function late(receive: (line: Buffer) => void, watch: LateWatch): (line: 
     if (line.toString('latin1', 0, errorHead.length) === errorHead) return receive(line)
     const lateMs = Math.random() * (Math.random() < 0.05 ? longMs : shortMs)
     waiting.push({ line: Buffer.from(line), dueMs: performance.now() + lateMs })
-    if (!isWaiting) wait()
+    // A timer runs for those before it.
+    if (waiting.length === 1) wait()
   }
 }

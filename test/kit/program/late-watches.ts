@@ -1,8 +1,8 @@
 import type { Control } from './control.ts'
 
 /**
- * Not a guard: `SKYLAB_CONTROL=late-watches npm test -- integration` runs replicas whose watches lag. A test is red that asks one
- * replica for what another one has seen, and so is an answer by a former state.
+ * Takes no guard away: `SKYLAB_CONTROL=late-watches npm test -- integration` runs replicas whose watches lag. A test fails if it
+ * asks one replica for what another replica has seen, or if a replica answers by a former state.
  */
 export const lateWatches: Control = {
   name: 'late-watches',

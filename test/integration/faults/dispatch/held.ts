@@ -1,5 +1,4 @@
 /** dispatch V5: a machine on hold is never shut down, and gets nothing new, whatever ends other machines. */
-import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Redis } from '../../../../dev/redis/redis.ts'
 import { systemClock } from '../../../../src/base/clock.ts'
@@ -10,6 +9,7 @@ import { type OwnCloud, ownCloud } from '../../../kit/cloud/cloud.ts'
 import { Dispatch } from '../../../kit/dispatch/store.ts'
 import { sourceWithout } from '../../../kit/program/controlled.ts'
 import { controlVariable } from '../../../kit/program/controls.ts'
+import { opened } from '../../../kit/store/opened.ts'
 import { startTestRedis } from '../../../kit/store/redis.ts'
 import { Store } from '../../../kit/store/store.ts'
 import { testBed } from '../../../kit/testbed.ts'
@@ -217,8 +217,7 @@ async function connectionWithout(controls: string, redis: Redis, keyPrefix: stri
   const { Connection: Controlled } = (await import(/* @vite-ignore */ file)) as { Connection: typeof Connection }
   const config = configSchema.shape.redis.parse({ url: redis.programUrl, keyPrefix })
   const connection = new Controlled({ config, clock: systemClock })
-  connection.open()
-  if (!connection.connected()) await once(connection.commands, 'ready')
+  await opened(connection)
   return connection
 }
 
